@@ -12,8 +12,12 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <sys/resource.h>
 
 namespace {
@@ -26,6 +30,18 @@ std::size_t raise_descriptor_limit() {
     setrlimit(RLIMIT_NOFILE, &limit);
     getrlimit(RLIMIT_NOFILE, &limit);
     return limit.rlim_cur;
+}
+
+std::string address_of(const std::string& option) {
+    constexpr std::string_view mark = "env:";
+    if (!option.starts_with(mark))
+        return option;
+    const auto name = option.substr(mark.size());
+    const auto* const value =
+        std::getenv(name.c_str()); // NOLINT(concurrency-mt-unsafe): no threads
+    if (value == nullptr)
+        throw std::runtime_error{"--server: no variable " + name + " in the environment"};
+    return value;
 }
 
 } // namespace
@@ -48,13 +64,19 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--address", s.address, "The address to listen on; :: for all networks")
         ->capture_default_str();
-    app.add_option("--server", s.store, "Where to count: memory:, redis://host:port, unix:/path")
+    app.add_option("--host", s.hosts,
+                   "A name of this server; requests for other names with a dot are refused")
+        ->type_name("NAME");
+    app.add_option("--server", s.store,
+                   "Where to count: memory:, redis://host:port, unix:/path, or env:NAME for the "
+                   "address in a variable, which other users do not see in the list of processes")
         ->type_name("ADDRESS")
         ->capture_default_str();
     app.add_flag("!--unlimited", s.is_limiting, "Limit nothing, to measure what limits cost");
     CLI11_PARSE(app, argc, argv);
 
     try {
+        s.store = address_of(s.store);
         constexpr std::size_t spare = 64; // descriptors for all else
         s.max_connections =
             std::min(s.max_connections, std::max(raise_descriptor_limit(), 2 * spare) - spare);

@@ -98,9 +98,9 @@ server::server(asio::io_context& context, const settings& s)
       policies_(source_of(context, s)),
       guard_(
           limiter_, [this] { return policies_.current(); }, guard_options()),
-      service_{limiter_, policies_, guard_, watch_, events_, s.is_limiting},
+      service_{limiter_, policies_, guard_, watch_, events_, s.is_limiting, s.hosts},
       acceptor_(listen(context, s)), signals_(context, SIGINT, SIGTERM), timer_(context),
-      max_connections_(s.max_connections) {}
+      grace_end_(context), max_connections_(s.max_connections) {}
 
 void server::start() {
     signals_.async_wait([this](boost::system::error_code ec, int) {
@@ -113,11 +113,13 @@ void server::start() {
 
 asio::awaitable<void> server::accept() {
     while (acceptor_.is_open()) {
-        auto [ec, client] = co_await acceptor_.async_accept(quietly);
-        if (!ec && sessions_.size() >= max_connections_) {
+        tcp::endpoint peer;
+        auto [ec, client] = co_await acceptor_.async_accept(peer, quietly);
+        if (!ec && !make_room()) {
             turn_away(std::move(client));
         } else if (!ec) {
-            asio::co_spawn(acceptor_.get_executor(), serve(std::move(client)), asio::detached);
+            asio::co_spawn(acceptor_.get_executor(), serve(std::move(client), peer.address()),
+                           asio::detached);
         } else if (acceptor_.is_open()) {
             // Usually out of descriptors: some will be closed soon.
             asio::steady_timer pause{acceptor_.get_executor(), std::chrono::milliseconds{100}};
@@ -126,8 +128,19 @@ asio::awaitable<void> server::accept() {
     }
 }
 
-asio::awaitable<void> server::serve(tcp::socket client) {
-    session one{std::move(client), service_};
+/// Of too many connections the one that has waited longest for its client ends: so clients that
+/// send slowly, or do not read, cannot keep others out. Returns whether there is room for one more.
+bool server::make_room() {
+    if (sessions_.size() < max_connections_)
+        return true;
+    if (service_.waiting.empty())
+        return false;
+    service_.waiting.front()->drop();
+    return true;
+}
+
+asio::awaitable<void> server::serve(tcp::socket client, asio::ip::address peer) {
+    session one{std::move(client), peer, service_};
     if (!acceptor_.is_open())
         co_return; // accepted as the server stopped
     sessions_.insert(&one);
@@ -146,8 +159,8 @@ asio::awaitable<void> server::publish() {
     }
 }
 
-/// Accepts no new clients and no new requests; pending responses are still sent. The second signal
-/// ends the program at once.
+/// Accepts no new clients and no new requests; pending responses are still sent, to clients that
+/// take them soon. The second signal ends the program at once.
 void server::stop() {
     signals_.clear();
     acceptor_.close();
@@ -156,12 +169,20 @@ void server::stop() {
     policies_.close();
     for (auto* one : sessions_)
         one->stop();
+    grace_end_.expires_after(grace);
+    grace_end_.async_wait([this](boost::system::error_code ec) {
+        if (!ec)
+            for (auto* one : sessions_)
+                one->drop();
+    });
     end_when_idle();
 }
 
 void server::end_when_idle() {
-    if (!acceptor_.is_open() && sessions_.empty())
-        limiter_.close(); // then the context has no work left, and ends
+    if (acceptor_.is_open() || !sessions_.empty())
+        return;
+    grace_end_.cancel();
+    limiter_.close(); // then the context has no work left, and ends
 }
 
 } // namespace http_server

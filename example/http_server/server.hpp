@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace http_server {
 
@@ -34,6 +35,7 @@ struct settings {
     std::string store = "memory:";
     std::string policies;
     bool reads_policies_from_redis = false;
+    std::vector<std::string> hosts;
     std::size_t max_connections = 4096;
     bool is_limiting = true;
 };
@@ -41,6 +43,8 @@ struct settings {
 class server {
   public:
     static constexpr std::chrono::milliseconds publish_interval{250};
+    /// For responses that are pending when the server stops.
+    static constexpr std::chrono::seconds grace{2};
 
     /// @throws std::exception for a bad address, a port in use, and bad policies
     server(asio::io_context& context, const settings& s);
@@ -50,8 +54,9 @@ class server {
 
   private:
     [[nodiscard]] asio::awaitable<void> accept();
-    [[nodiscard]] asio::awaitable<void> serve(asio::ip::tcp::socket client);
+    [[nodiscard]] asio::awaitable<void> serve(asio::ip::tcp::socket client, asio::ip::address peer);
     [[nodiscard]] asio::awaitable<void> publish();
+    [[nodiscard]] bool make_room();
     void stop();
     void end_when_idle();
 
@@ -64,6 +69,7 @@ class server {
     asio::ip::tcp::acceptor acceptor_;
     asio::signal_set signals_;
     asio::steady_timer timer_;
+    asio::steady_timer grace_end_;
     std::set<session*> sessions_;
     std::size_t max_connections_;
 };

@@ -7,6 +7,7 @@
 #include "responses.hpp"
 
 #include <colimit/beast.hpp>
+#include <colimit/key.hpp>
 #include <colimit/metrics.hpp>
 #include <colimit/routes.hpp>
 
@@ -15,10 +16,14 @@
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <list>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace http_server {
@@ -28,17 +33,27 @@ namespace {
 namespace http = boost::beast::http;
 using clock = std::chrono::steady_clock;
 
-asio::ip::address peer_of(const asio::ip::tcp::socket& client) {
-    boost::system::error_code ec;
-    const auto peer = client.remote_endpoint(ec);
-    return peer.address(); // 0.0.0.0 if the client has disconnected
-}
+constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
+
+/// While it lives, the connection waits for its client, and may be dropped for another one.
+class client_wait {
+  public:
+    client_wait(std::list<session*>& all, session* one)
+        : all_(all), at_(all.insert(all.end(), one)) {}
+    ~client_wait() { all_.erase(at_); }
+    client_wait(const client_wait&) = delete;
+    client_wait& operator=(const client_wait&) = delete;
+
+  private:
+    std::list<session*>& all_; // NOLINT(cppcoreguidelines-avoid-const-or-ref-data-members)
+    std::list<session*>::iterator at_;
+};
 
 } // namespace
 
-session::session(asio::ip::tcp::socket client, service& shared)
+session::session(asio::ip::tcp::socket client, const asio::ip::address& peer, service& shared)
     : client_(std::move(client)), received_(max_header_bytes + max_body_bytes), service_(shared),
-      peer_(peer_of(client_.socket())) {}
+      peer_(peer) {}
 
 /// The loop is one coroutine, so that a request costs no coroutine frame.
 asio::awaitable<void> session::run() {
@@ -49,11 +64,23 @@ asio::awaitable<void> session::run() {
         next.header_limit(max_header_bytes);
         next.body_limit(max_body_bytes);
         client_.expires_after(patience);
-        const auto [ec, size] = co_await http::async_read(client_, received_, next, quietly);
+        auto waiting = std::make_optional<client_wait>(service_.waiting, this);
+        auto [ec, size] = co_await http::async_read_header(client_, received_, next, quietly);
+        const auto refused = ec ? refusal{} : refusal_of(next.get());
+        if (refused.status != http::status{}) {
+            co_await reject(refused);
+            co_return;
+        }
+        if (!ec && !next.is_done() && next.get().count(http::field::expect) != 0)
+            std::tie(ec, size) =
+                co_await asio::async_write(client_, asio::buffer(continue_line), quietly);
+        if (!ec && !next.is_done())
+            std::tie(ec, size) = co_await http::async_read(client_, received_, next, quietly);
         if (ec) {
             co_await reject(ec);
             co_return;
         }
+        waiting.reset();
         const auto& r = next.get();
         // As the middleware sees it, so that another spelling of a path escapes no limit.
         const auto path = colimit::http::normal_path(r.target());
@@ -76,9 +103,43 @@ asio::awaitable<void> session::run() {
         }
         to_text(made, sent_);
         client_.expires_after(patience);
+        waiting.emplace(service_.waiting, this);
         const auto [lost, sent] = co_await asio::async_write(client_, asio::buffer(sent_), quietly);
         is_open = !lost && made.keep_alive();
     }
+}
+
+/// A body whose end is not known would be read as requests.
+session::refusal session::refusal_of(const request& r) const {
+    const auto codings = r.count(http::field::transfer_encoding);
+    if (codings > 1 ||
+        (codings == 1 && !boost::beast::iequals(r.at(http::field::transfer_encoding), "chunked")))
+        return {http::status::not_implemented, "unknown transfer coding (expected chunked)"};
+    if (codings == 1 && r.version() < 11)
+        return {http::status::bad_request, "a transfer coding needs HTTP/1.1"};
+    if (r.count(http::field::expect) != 0 &&
+        !boost::beast::iequals(r[http::field::expect], "100-continue"))
+        return {http::status::expectation_failed, "unknown expectation (expected 100-continue)"};
+    const auto hosts = r.count(http::field::host);
+    if (hosts > 1 || (hosts == 0 && r.version() >= 11))
+        return {http::status::bad_request, "expected one Host field"};
+    if (hosts == 1 && !has_own_name(r.at(http::field::host)))
+        return {http::status::misdirected_request, "this server has another name (see --host)"};
+    return {};
+}
+
+/// The page shows keys, which the page of another site could read under a name of its own that it
+/// lets resolve to this address. Such a name has a dot.
+bool session::has_own_name(std::string_view host) const {
+    const auto end = host.find_last_of(":]");
+    if (end != std::string_view::npos && host[end] == ':')
+        host = host.substr(0, end);
+    boost::system::error_code is_name;
+    (void)asio::ip::make_address(host.starts_with('[') ? host.substr(1, host.size() - 2) : host,
+                                 is_name);
+    const auto is_own = [host](const auto& name) { return boost::beast::iequals(host, name); };
+    return !is_name || (!host.empty() && host.find('.') == std::string_view::npos) ||
+           std::ranges::any_of(service_.hosts, is_own);
 }
 
 void session::stop() {
@@ -91,10 +152,23 @@ session::response session::respond(const request& r, std::string_view path) cons
     if (path.starts_with("/api/"))
         return make_response(r, http::status::ok, "application/json", "{\"message\":\"hello\"}\n");
     if (path == "/metrics")
+        return metrics_response(r);
+    return page_response(r, path);
+}
+
+session::response session::metrics_response(const request& r) const {
+    using namespace std::chrono_literals;
+    static const colimit::policy scrapes{"metrics", colimit::gcra(5, 1s).burst(10)};
+    const auto d = service_.readers.allow(colimit::key::address(peer_), scrapes);
+    if (d.allowed())
         return make_response(r, http::status::ok, colimit::prometheus_content_type,
                              to_prometheus(colimit::metrics_of(service_.limiter)) +
                                  to_prometheus(colimit::metrics_of(service_.policies)));
-    return page_response(r, path);
+    auto denied = make_response(r, http::status::too_many_requests, colimit::http::problem_type,
+                                colimit::http::problem_body(scrapes, d));
+    for (const auto& [name, value] : colimit::http::draft_11::fields(scrapes, d))
+        denied.set(name, value);
+    return denied;
 }
 
 /// Times are those of a call for all policies of the route.
@@ -121,6 +195,11 @@ asio::awaitable<void> session::reject(boost::system::error_code why) {
              why == http::error::end_of_stream || why == http::error::partial_message)
         co_return; // the connection ended, or the time is over
     co_await send(rejection(status, why.message()));
+    co_await linger();
+}
+
+asio::awaitable<void> session::reject(refusal why) {
+    co_await send(rejection(why.status, why.reason));
     co_await linger();
 }
 

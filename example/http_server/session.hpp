@@ -34,21 +34,34 @@ class session {
     static constexpr std::uint32_t max_header_bytes = 8 * 1024;
     static constexpr std::uint64_t max_body_bytes = 16 * 1024;
 
-    session(asio::ip::tcp::socket client, service& shared);
+    /// @param peer as `accept` gave it: a socket whose client has left does not know it
+    session(asio::ip::tcp::socket client, const asio::ip::address& peer, service& shared);
 
     /// Serves requests until the connection ends.
     [[nodiscard]] asio::awaitable<void> run();
 
     /// Ends `run` after the response that is being made.
     void stop();
+    /// Ends `run` now.
+    void drop() { client_.close(); }
 
   private:
     using parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
+    /// A reason to refuse a request before its body is read; no status: none.
+    struct refusal {
+        boost::beast::http::status status{};
+        std::string_view reason{};
+    };
+
+    [[nodiscard]] refusal refusal_of(const request& r) const;
+    [[nodiscard]] bool has_own_name(std::string_view host) const;
     [[nodiscard]] response respond(const request& r, std::string_view path) const;
+    [[nodiscard]] response metrics_response(const request& r) const;
     void add_time(const colimit::http::verdict& v, std::chrono::steady_clock::duration time);
     [[nodiscard]] asio::awaitable<void> serve_events();
     [[nodiscard]] asio::awaitable<void> reject(boost::system::error_code why);
+    [[nodiscard]] asio::awaitable<void> reject(refusal why);
     [[nodiscard]] asio::awaitable<void> send(response r);
     [[nodiscard]] asio::awaitable<void> linger();
 

@@ -45,8 +45,9 @@ struct access;
 ///     key::user("42").tagged("acme")                      tag=acme;user=42
 namespace key {
 
-/// Returns the key of a client address. An IPv4-mapped IPv6 address is the IPv4 address. The
-/// interface of a link-local address (`fe80::1%eth0`) is ignored.
+/// Returns the key of a client address. An IPv4-mapped IPv6 address is the IPv4 address, and so is
+/// one of NAT64 (`64:ff9b::192.0.2.1`). Of a link-local address (`fe80::1%eth0`) the interface is
+/// ignored, and all bits count, as all hosts of a link have the same first ones.
 /// @throws colimit::error with `errc::invalid_argument` for a prefix out of its range
 [[nodiscard]] scoped_key address(const boost::asio::ip::address& client,
                                  address_prefixes bits = {});

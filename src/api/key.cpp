@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -72,6 +73,16 @@ template<std::size_t Size>
     return {out.data(), end};
 }
 
+/// Returns the IPv4 address of one in IPv6 form, or of one that NAT64 has translated (RFC 6052,
+/// 64:ff9b::/96): all of these are in one /64.
+[[nodiscard]] std::optional<ip::address_v4> embedded_v4(const ip::address_v6& a) {
+    constexpr auto nat64 = std::array<unsigned char, 12>{0, 0x64, 0xff, 0x9b};
+    const auto bytes = a.to_bytes();
+    if (!a.is_v4_mapped() && !std::equal(nat64.begin(), nat64.end(), bytes.begin()))
+        return std::nullopt;
+    return ip::address_v4{{bytes[12], bytes[13], bytes[14], bytes[15]}};
+}
+
 /// Returns text that is not a valid address in a form that is safe for logs.
 [[nodiscard]] std::string shown(std::string_view text) {
     auto out = std::string{text.substr(0, address_text)};
@@ -88,10 +99,11 @@ scoped_key scoped_key::address(const ip::address& client, address_prefixes bits)
     if (client.is_v4())
         return with("ip", network(text, client.to_v4().to_bytes(), bits.v4));
     const auto v6 = client.to_v6();
-    if (v6.is_v4_mapped())
-        return with("ip",
-                    network(text, ip::make_address_v4(ip::v4_mapped, v6).to_bytes(), bits.v4));
-    return with("ip", network(text, v6.to_bytes(), bits.v6));
+    if (const auto v4 = embedded_v4(v6))
+        return with("ip", network(text, v4->to_bytes(), bits.v4));
+    constexpr auto link_local_bits = 10;
+    const auto is_host = v6.is_link_local() && bits.v6 >= link_local_bits;
+    return with("ip", network(text, v6.to_bytes(), is_host ? 128 : bits.v6));
 }
 
 scoped_key scoped_key::address(std::string_view client, address_prefixes bits) const {

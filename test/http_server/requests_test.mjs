@@ -1,15 +1,17 @@
 // Requests, acceptable and not; starts and ends of the program.
 //
-//     node requests_test.mjs PROGRAM
+//     node requests_test.mjs PROGRAM POLICIES
 
 import assert from 'node:assert/strict';
 import {spawnSync} from 'node:child_process';
-import {existsSync, mkdtempSync, rmSync} from 'node:fs';
+import {existsSync, mkdtempSync, readFileSync, rmSync} from 'node:fs';
 import {connect} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test from 'node:test';
 import {eventually, program, Server, start} from './server.mjs';
+
+const shipped = process.argv[3]; // the document of the example
 
 const policies = {policies: {hello: '3 per 1h'}, routes: [{path: '/api/*', policy: 'hello'}]};
 
@@ -47,7 +49,7 @@ test('another spelling of a path escapes no limit', async () => {
     for (const target of ['/api/../x', '/api/%2e%2e/x', '/%61pi//hello', 'http://h/api/./hello',
         '/x/../api/hello', '/api/hello/'])
         statuses.push(Number((await exchange(server.port,
-            `GET ${target} HTTP/1.1\r\nConnection: close\r\n\r\n`)).match(/^HTTP\/1\.1 (\d+)/)[1]));
+            `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)).match(/^HTTP\/1\.1 (\d+)/)[1]));
     assert.deepEqual(statuses, [404, 404, 200, 200, 200, 429]);
     await server.stop();
 });
@@ -179,13 +181,13 @@ test('files of the page, other paths and other methods', async () => {
         assert.equal(headers.get('x-content-type-options'), 'nosniff');
     }
     for (const path of ['../policies.json', 'page/', 'main.js/x', 'index.html']) {
-        const received = await exchange(server.port, `GET /${path} HTTP/1.1\r\nConnection: close\r\n\r\n`);
+        const received = await exchange(server.port, `GET /${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
         assert.match(received, /^HTTP\/1\.1 404 /, path);
     }
     const posted = await fetch(server.url, {method: 'POST', body: 'x'});
     assert.equal(posted.status, 405);
     assert.equal(posted.headers.get('allow'), 'GET, HEAD');
-    const head = await exchange(server.port, 'HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n');
+    const head = await exchange(server.port, 'HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     assert.match(head, /^HTTP\/1\.1 200 OK\r\n(.*\r\n)*Content-Length: [1-9]\d+\r\n(.*\r\n)*\r\n$/);
     await server.stop();
 });
@@ -199,16 +201,132 @@ test('what is not an acceptable request gets a response, and the connection ends
         [`GET / HTTP/1.1\r\nA: ${'b'.repeat(10_000)}\r\n\r\n`]: 431,
         [`POST /api/hello HTTP/1.1\r\nContent-Length: 20000\r\n\r\n${'b'.repeat(20_000)}`]: 413,
         'POST /api/hello HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n': 413,
+        // A body whose end is not known, which would be the next request.
+        'POST /api/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\nGET /api/y HTTP/1.1\r\nHost: x\r\n\r\n': 501,
+        'POST /api/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n': 501,
+        'POST /api/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n': 501,
+        'POST /api/x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n': 400,
+        'POST /api/x HTTP/1.1\r\nHost: x\r\nExpect: 200-ok\r\nContent-Length: 1\r\n\r\n': 417,
+        'GET / HTTP/1.1\r\n\r\n': 400,
+        'GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n': 400,
+        // A name that another site lets resolve to this address.
+        'GET /events HTTP/1.1\r\nHost: evil.example.org\r\n\r\n': 421,
+        'GET /events HTTP/1.1\r\nHost: evil.example.org:8080\r\n\r\n': 421,
+        'GET /events HTTP/1.1\r\nHost: \r\n\r\n': 421,
     };
     for (const [text, status] of Object.entries(responses)) {
         const received = await exchange(server.port, text);
         assert.match(received, new RegExp(`^HTTP/1.1 ${status} `), text.slice(0, 60));
         assert.match(received, /Connection: close/);
+        assert.equal(received.match(/^HTTP\/1/gm).length, 1, text.slice(0, 60));
     }
-    const both = await exchange(server.port, 'GET /icon.svg HTTP/1.1\r\n\r\n'
-        + 'GET /nothing HTTP/1.1\r\nConnection: close\r\n\r\n');
+    for (const host of ['localhost', 'LOCALHOST:80', '127.0.0.1:8080', '[::1]', '[::1]:80', '::1', 'app'])
+        assert.match(await exchange(server.port, `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
+            /^HTTP\/1\.1 200 /, host);
+    assert.match(await exchange(server.port, 'GET / HTTP/1.0\r\n\r\n'), /^HTTP\/1\.0 200 /);
+    const both = await exchange(server.port, 'GET /icon.svg HTTP/1.1\r\nHost: x\r\n\r\n'
+        + 'GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     assert.match(both, /^HTTP\/1\.1 200 OK[^]*<svg[^]*HTTP\/1\.1 404 Not Found/, 'pipelined');
     await server.stop();
+});
+
+test('a server has the names that it is given', async () => {
+    const server = await Server.start(policies, {options: ['--host', 'api.example.org', '--host', 'b.example.org']});
+    for (const [host, status] of [['api.example.org', 200], ['B.example.org:443', 200], ['c.example.org', 421]])
+        assert.match(await exchange(server.port, `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
+            new RegExp(`^HTTP/1.1 ${status} `), host);
+    await server.stop();
+});
+
+test('a client that waits to be asked for the body is asked', async () => {
+    const server = await Server.start(policies);
+    const received = await new Promise((done) => {
+        let text = '';
+        const socket = connect(server.port, '127.0.0.1', () => socket.write('POST /api/x HTTP/1.1\r\nHost: x\r\n'
+            + 'Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n'));
+        socket.on('data', (data) => {
+            text += data;
+            if (text === 'HTTP/1.1 100 Continue\r\n\r\n') socket.write('hi');
+        });
+        socket.on('close', () => done(text));
+    });
+    assert.match(received, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+    await server.stop();
+});
+
+test('the document that is shipped limits every name', async () => {
+    const server = await Server.start(readFileSync(shipped, 'utf8'));
+    for (const path of ['/api/hello', '/api/hello;', '/api/hello%00', '/api/Hello', '/api/hello/x', '/api/anything']) {
+        const received = await exchange(server.port, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(200)
+            + 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+        assert.ok(received.match(/HTTP\/1\.1 429 /g)?.length > 100, path);
+    }
+    await server.stop();
+});
+
+test('readers of the metrics are limited', async () => {
+    const server = await Server.start(policies);
+    const received = await exchange(server.port, 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200)
+        + 'GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    assert.ok(received.match(/HTTP\/1\.1 200 /g).length >= 10);
+    assert.ok(received.match(/HTTP\/1\.1 429 /g)?.length > 100);
+    assert.match(received, /^Retry-After: 1\r$/m);
+    await server.stop();
+});
+
+test('a client that has reset the connection is still that client', async () => {
+    const server = await Server.start(policies);
+    server.process.kill('SIGSTOP');
+    const sockets = await Promise.all(Array.from({length: 5}, () => new Promise((done) => {
+        const socket = connect(server.port, '127.0.0.1', () => socket.write('GET /api/x HTTP/1.1\r\nHost: x\r\n\r\n',
+            () => done(socket)));
+    })));
+    for (const socket of sockets) socket.resetAndDestroy();
+    server.process.kill('SIGCONT');
+    await eventually('they are counted', async () => {
+        const text = await fetch(`${server.url}metrics`).then((response) => response.text());
+        return text.includes('policy="hello",outcome="allowed"} 3\n') && text.includes('policy="hello",outcome="denied"} 2\n');
+    });
+    assert.equal((await fetch(`${server.url}api/x`)).status, 429);
+    await server.stop();
+});
+
+test('connections that wait for slow clients do not keep others out', async () => {
+    const server = await Server.start(policies, {shell: 'ulimit -n 164;'}); // 64 are kept for all else
+    const slow = [];
+    for (let i = 0; i < 150; ++i)
+        slow.push(await new Promise((done) => {
+            const socket = connect(server.port, '127.0.0.1', () => socket.write('GET /api/x HTTP/1.1\r\nX: ', () => done(socket)));
+            socket.resume().on('error', () => {});
+        }));
+    for (let i = 0; i < 20; ++i)
+        assert.match(await exchange(server.port, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), /^HTTP\/1\.1 200 /);
+    for (const socket of slow) socket.destroy();
+    await server.stop();
+});
+
+test('the address of the server that counts may be in a variable', async () => {
+    const server = await Server.start(policies, {options: ['--server', 'env:WHERE'], shell: 'export WHERE=memory:;'});
+    await server.stop();
+    const {status, stderr} = spawnSync(program, ['--policies', '/nonexistent', '--server', 'env:NOT_SET'], {encoding: 'utf8'});
+    assert.equal(status, 1);
+    assert.equal(stderr, 'http_server: --server: no variable NOT_SET in the environment\n');
+});
+
+test('a client that does not read keeps the server from ending for a short time only', async () => {
+    const many = Object.fromEntries(Array.from({length: 990}, (_, i) => [`p${i}`, '5/s']));
+    const server = await Server.start({policies: many,
+        routes: Object.keys(many).map((policy) => ({path: `/api/${policy}`, policy}))});
+    const names = Object.keys(many).map((name) => `GET /api/${name} HTTP/1.1\r\nHost: x\r\n\r\n`).join('');
+    await exchange(server.port, names + 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    const stuck = connect(server.port, '127.0.0.1', () => // megabytes, which no buffer of the system takes
+        stuck.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(10)));
+    stuck.pause().on('error', () => {});
+    await eventually('it is answered', async () => stuck.bytesWritten > 0 && (await fetch(server.url)).ok);
+    const start = Date.now();
+    await server.stop();
+    assert.ok(Date.now() - start < 20_000, 'not the 30 s that a client has'); // a halt may take some of them
+    stuck.destroy();
 });
 
 test('a second server on the same port says so', async () => {

@@ -7,6 +7,7 @@ if(COLIMIT_BUILD_EXAMPLES)
     foreach(name IN ITEMS requests streams)
         configure_file(http_server/${name}_test.mjs ${folder}/${name}_test.mjs COPYONLY)
         add_labelled_test(http_server http_server_${name}
-            COMMAND ${node} ${folder}/${name}_test.mjs $<TARGET_FILE:http_server>)
+            COMMAND ${node} ${folder}/${name}_test.mjs $<TARGET_FILE:http_server>
+                ${PROJECT_SOURCE_DIR}/example/http_server/policies.json)
     endforeach()
 endif()

@@ -232,6 +232,17 @@ BOOST_AUTO_TEST_CASE(the_interface_of_a_link_local_address_does_not_count) {
     BOOST_TEST(text(key::address(scoped)) == of_address("fe80::1"));
 }
 
+/// Clients that have nothing in common but where they are must not share a key.
+BOOST_AUTO_TEST_CASE(hosts_of_a_link_and_clients_of_nat64_have_keys_of_their_own) {
+    BOOST_TEST(of_address("fe80::1") == "ip=fe80::1");
+    BOOST_TEST(of_address("fe80::1") != of_address("fe80::2"));
+    BOOST_TEST(text(key::address("fe80::1", {.v6 = 8})) == "ip=fe00::/8");
+    BOOST_TEST(of_address("64:ff9b::192.0.2.1") == "ip=192.0.2.1");
+    BOOST_TEST(of_address("64:ff9b::c000:202") == of_address("192.0.2.2"));
+    BOOST_TEST(text(key::address("64:ff9b::192.0.2.1", {.v4 = 24})) == "ip=192.0.2.0/24");
+    BOOST_TEST(of_address("64:ff9b::1:192.0.2.1") == "ip=64:ff9b::/64"); // another network
+}
+
 BOOST_AUTO_TEST_CASE(what_is_no_address_is_refused_with_the_reason) {
     for (const auto no : {""sv, "localhost"sv, "1.2.3"sv, "1.2.3.256"sv, "01.2.3.4"sv,
                           "1.2.3.4:80"sv, "[::1]"sv, "::1::"sv, "1.2.3.4\0"sv, " 1.2.3.4"sv,
