@@ -35,8 +35,8 @@ struct audit_record {
     /// The name of the policy or filter; empty for `once`.
     std::string_view policy;
     /// The name of the limiter's function: `allow`, `peek`, `charge`, `refund`, `reset`, `block`,
-    /// `wait`, `once`, `seen`, `probably_seen`, `count_distinct`, `allow_all`. The parts of
-    /// `allow_many`, `seen_many`, `probably_seen_many` and `charge_members` are `allow`, `seen`,
+    /// `wait`, `acquire`, `once`, `seen`, `probably_seen`, `count_distinct`, `allow_all`. The parts
+    /// of `allow_many`, `seen_many`, `probably_seen_many` and `charge_members` are `allow`, `seen`,
     /// `probably_seen` and `charge`.
     std::string_view verb;
     /// The cost of the call, in tokens; 0 for `reset`, `block` and `once`.

@@ -238,11 +238,18 @@ class limiter : public sketch_verbs {
     /// `retry_after`, and every 100 ms, as another process may give one back at any time.
     /// `config::max_waiting` bounds these calls as it bounds those of `wait`.
     ///
+    /// @par Fairness A limiter with a server passes the places of a key on among its own calls for
+    /// 2 s, or for one call that holds a place for longer. Then it gives way: for 150 ms its calls
+    /// that may wait so long do not ask, so that each other process that waits finds free at least
+    /// once what was given back. Which of these gets it is chance. While some places are free, no
+    /// process gives way.
+    ///
     /// @par Errors If the request may have been sent and no reply came, or a call is cancelled
     /// then, the limiter gives the place back by itself, in case the store has granted it; the cost
-    /// may have been charged. A store without memory for what the call may add fails it with
-    /// `errc::server_error`; nothing is charged. `failure_mode::allow` and `local` do not apply, as
-    /// no other store has the holders.
+    /// may have been charged. If the network delivers the request after that, no call has the
+    /// place, and it is free again when its lease ends. A store without memory for what the call
+    /// may add fails it with `errc::server_error`; nothing is charged. `failure_mode::allow` and
+    /// `local` do not apply, as no other store has the holders.
     template<detail::slot_token Token = boost::asio::deferred_t>
     auto acquire(std::string_view key, const policy& p, const acquire_options& options,
                  Token&& token = Token{}) {

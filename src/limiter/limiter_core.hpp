@@ -113,8 +113,10 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
         waits_.release(place, cost, reserved);
     }
     [[nodiscard]] slot_keeper& slots() noexcept { return slots_; }
-    /// Lets calls that wait for a place under this key and policy ask now, as one was given back.
-    void wake_line(const hash::digest& key) noexcept { waits_.wake_line(key); }
+    /// Returns the calls that wait for places.
+    [[nodiscard]] wait_lines& lines() noexcept { return waits_.lines(); }
+    /// Returns whether other processes may have the same state.
+    [[nodiscard]] bool has_server() const noexcept { return fallback_.has_value(); }
     /// Reports the state of a filter that was inspected.
     void note_filter(const policy_data& filter, const filter_status& status) noexcept {
         filters_.note(filter, status);

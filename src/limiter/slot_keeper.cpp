@@ -79,9 +79,13 @@ void slot_keeper::note_asked(const operation& op) noexcept {
 /// A later denial does not say that an earlier question, whose answer was lost, got no place:
 /// another rule may have denied it, as it was charged by the first one.
 void slot_keeper::note_answer(const operation& op) noexcept {
-    if (op.attached != nullptr &&
-        (op.ec == condition::maybe_charged || op.ec == errc::corrupt_state))
-        acquisition::slot_of(op).may_be_held = true;
+    if (op.attached == nullptr)
+        return;
+    auto& slot = acquisition::slot_of(op);
+    // It may have waited for its connection for longer than the lease.
+    slot.asked_at = std::max(slot.asked_at, op.sent_at);
+    if (op.ec == condition::maybe_charged || op.ec == errc::corrupt_state)
+        slot.may_be_held = true;
 }
 
 void slot_keeper::note_cancelled(const operation& op) noexcept {
@@ -99,10 +103,12 @@ void slot_keeper::end(const operation& op) noexcept {
     } else if (is_granted) {
         ++acquired_;
         ++held_;
+        slot.turn = core_.lines().turn_of(slot.policy->digest(slot.key), op.result.remaining);
         slot.due = slot.asked_at + slot.lease / 3;
         keep(slot, slot_state::held);
     } else {
         slot.due = steady_now();
+        slot.ends = slot.due + slot.lease; // when it was sent is not known
         keep(slot, slot_state::releasing);
     }
 }
@@ -135,9 +141,11 @@ void slot_keeper::release(held_slot& of) noexcept {
         return;
     }
     of.state = slot_state::releasing;
-    of.ends = end_of_lease(of); // the last renewal may have been granted
-    serve(of, steady_now());
-    core_.wake_line(of.policy->digest(of.key));
+    const auto now = steady_now();
+    // The last renewal may have been granted, also just now.
+    of.ends = of.renewal ? now + of.lease : end_of_lease(of);
+    serve(of, now);
+    core_.lines().wake_line(of.policy->digest(of.key), of.turn);
 }
 
 void slot_keeper::watch(held_slot& of, asio::cancellation_signal& signal,

@@ -8,8 +8,9 @@
 //     lost        its signal is emitted
 //     releasing   released again after an error, until the lease ends that was asked for last
 //
-// A lease is counted from before its request was sent, and is a thousandth shorter than in the
-// store: so it ends here first, whichever of the two clocks is faster.
+// A lease is counted from when its request was sent, which may be long after the call was made, and
+// is a thousandth shorter than in the store: so it ends here first, whichever of the two clocks is
+// faster.
 //
 // Renewals of one moment are together in a batch. Those that are due soon are made with those that
 // are due now, so many slots do not wake the process one by one.

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -24,6 +25,11 @@ namespace {
 /// How long a call waits at most before it asks again for a place, which another process may give
 /// back at any time.
 constexpr std::int64_t longest_pause = 100'000;
+
+/// How long a process passes places on among its own calls, if others may wait for them, and how
+/// long it gives way then: each other one asks again meanwhile, also if its request takes a while.
+constexpr std::int64_t longest_turn = 2'000'000;
+constexpr std::int64_t time_to_give_way = longest_pause + longest_pause / 2;
 
 /// Returns when a denied call is to ask again. If a place may be given back until `latest`, that is
 /// not after it.
@@ -45,7 +51,7 @@ constexpr std::int64_t longest_pause = 100'000;
 
 /// Returns whether a call is to ask again only because a place may be given back at any time.
 [[nodiscard]] bool only_looks(const line_place& place, std::int64_t now) noexcept {
-    return place.slot != nullptr && place.due - now <= longest_pause;
+    return place.slot != nullptr && place.due - now <= time_to_give_way;
 }
 
 /// Returns how many of the `remaining` tokens or places a call takes.
@@ -98,7 +104,7 @@ void wait_lines::join(operation& op) {
         return next_round(line);
     }
     if (!line.sleeps() && line.asking == 0)
-        ask(place);
+        next_round(line);
 }
 
 bool wait_lines::keeps(operation& op) {
@@ -155,6 +161,8 @@ void wait_lines::next_round(waiting_line& line) noexcept {
     if (std::exchange(line.has_news, false))
         first.due = 0;
     const auto now = steady_now();
+    if (const auto turn = turns_.find(line.key); first.slot != nullptr && turn != turns_.end())
+        first.due = std::max(first.due, turn->second.gives_way);
     if (only_looks(first, now)) // before any of them is too late
         first.due = std::min(first.due, line.in_order_of_latest.begin()->latest);
     if (first.due > now) {
@@ -238,7 +246,44 @@ bool wait_lines::cancel(operation& op) noexcept {
     return true;
 }
 
-void wait_lines::wake_line(const hash::digest& key) noexcept {
+std::int64_t wait_lines::turn_of(const hash::digest& key, std::int64_t remaining) noexcept {
+    const auto now = steady_now();
+    const auto turn = turns_.find(key);
+    if (turn == turns_.end() || now - turn->second.released_at > time_to_give_way)
+        return now;
+    if (remaining == 0)
+        return std::min(turn->second.since, now);
+    turns_.erase(turn);
+    return now;
+}
+
+/// Notes that a place of a turn was given back. What was given back so long ago that others have
+/// looked since is forgotten.
+void wait_lines::end_turn(const hash::digest& key, std::int64_t since) noexcept {
+    const auto now = steady_now();
+    const auto is_over = [now](const auto& t) {
+        return now - t.second.released_at > time_to_give_way;
+    };
+    if (turns_.size() >= turns_to_sweep_) {
+        std::erase_if(turns_, is_over);
+        turns_to_sweep_ = std::max<std::size_t>(2 * turns_.size(), 64);
+    }
+    try {
+        const auto [found, is_new] = turns_.try_emplace(key, place_turn{since, now});
+        auto& turn = found->second;
+        // What was held while it gave way belongs to the turn after that.
+        since = std::max(since, turn.gives_way);
+        turn.since = is_new || is_over(*found) ? since : std::min(turn.since, since);
+        turn.released_at = now;
+        if (turn.gives_way <= now && now - turn.since >= longest_turn)
+            turn.gives_way = turn.since = now + time_to_give_way;
+    } catch (const std::bad_alloc&) { // it does not give way this time
+    }
+}
+
+void wait_lines::wake_line(const hash::digest& key, std::int64_t since) noexcept {
+    if (core_.has_server())
+        end_turn(key, since);
     for (auto next = lines_.lower_bound(waiting_line{key, 0});
          next != lines_.end() && next->key == key;) {
         auto& line = *next++; // its next round may close it

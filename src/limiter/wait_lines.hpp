@@ -13,6 +13,10 @@
 // passed. After an error all of them ask, so that they do not wait for the same server one after
 // another. A call that cannot be admitted in time is denied at once, with the decision of the call
 // before it.
+//
+// A place that is given back is asked for in the same batch, so other processes never find it free.
+// Therefore a process that has passed a place on among its own calls for two seconds gives way: for
+// so long that each other process that waits looks once, its calls do not ask.
 
 #pragma once
 
@@ -28,6 +32,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <tuple>
 
@@ -89,6 +94,13 @@ struct waiting_line final : line_hook, wake_hook {
     [[nodiscard]] bool sleeps() const noexcept { return wake_hook::is_linked(); }
 };
 
+/// Since when a process passes the places of a key on among its own calls.
+struct place_turn {
+    std::int64_t since;
+    std::int64_t released_at;   ///< the last place
+    std::int64_t gives_way = 0; ///< until then
+};
+
 class wait_lines {
   public:
     explicit wait_lines(limiter_core& core);
@@ -105,7 +117,12 @@ class wait_lines {
     [[nodiscard]] bool cancel(operation& op) noexcept;
     /// Lets the first call of each line of a key ask now, or as soon as those that ask are decided:
     /// what was given back is there for all versions of a policy.
-    void wake_line(const hash::digest& key) noexcept;
+    /// @param since when the turn began in which the place was acquired
+    void wake_line(const hash::digest& key, std::int64_t since) noexcept;
+    /// Called when a place was granted. Returns when the turn began to which it belongs: now,
+    /// unless it was passed on.
+    /// @param remaining places; if there are any, no process needs to give way
+    [[nodiscard]] std::int64_t turn_of(const hash::digest& key, std::int64_t remaining) noexcept;
     /// Takes out all calls that do not ask.
     [[nodiscard]] operation_list take_all() noexcept;
 
@@ -120,6 +137,11 @@ class wait_lines {
                    std::tie(b.key.low, b.key.high, b.rules);
         }
     };
+    struct by_digest {
+        [[nodiscard]] bool operator()(const hash::digest& a, const hash::digest& b) const noexcept {
+            return std::tie(a.low, a.high) < std::tie(b.low, b.high);
+        }
+    };
     struct by_time {
         [[nodiscard]] bool operator()(const waiting_line& a, const waiting_line& b) const noexcept {
             return a.wakes_at < b.wakes_at;
@@ -132,6 +154,7 @@ class wait_lines {
     void next_round(waiting_line& line) noexcept;
     void ask(line_place& place) noexcept;
     void sleep(waiting_line& line, std::int64_t until) noexcept;
+    void end_turn(const hash::digest& key, std::int64_t since) noexcept;
     void deny_late(waiting_line& line, std::int64_t due, const line_place* denied) noexcept;
     void deny(line_place& place, std::int64_t due) noexcept;
     void wake();
@@ -144,6 +167,8 @@ class wait_lines {
     boost::intrusive::multiset<waiting_line, boost::intrusive::compare<by_time>,
                                boost::intrusive::base_hook<wake_hook>>
         sleeping_;
+    std::map<hash::digest, place_turn, by_digest> turns_; ///< of places given back recently
+    std::size_t turns_to_sweep_ = 64;                     ///< at this size
 };
 
 } // namespace colimit::detail

@@ -50,8 +50,7 @@ class wait_stage {
     /// Removes a cancelled call from its queue, or lets `keeps` end it. Returns whether the call is
     /// to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
-    /// Lets the first call of each line of a key and policy ask now.
-    void wake_line(const hash::digest& key) noexcept { lines_.wake_line(key); }
+    [[nodiscard]] wait_lines& lines() noexcept { return lines_; }
     /// Empties the queues.
     [[nodiscard]] operation_list take_all() noexcept;
 
