@@ -221,7 +221,7 @@ struct config {
     /// which renew and release slots and give reservations back, may be as many again. The default
     /// is far above the number of calls that a server decides within one timeout. Each call takes
     /// at most 768 bytes; one that shares no request with others, as it is an `allow_all` or has a
-    /// time of its own, about 3 KiB while it waits, of which at most a few MB are kept.
+    /// time of its own, 2 to 5 KiB while it waits. Most of that is freed afterwards.
     std::size_t max_in_flight = 65'536;
 
     /// The number of calls of `wait`, and of `acquire` with `max_wait`, that may be incomplete at a

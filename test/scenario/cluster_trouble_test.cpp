@@ -131,7 +131,7 @@ BOOST_FIXTURE_TEST_CASE(a_node_that_lost_its_disk_takes_nothing_from_the_others,
     });
 }
 
-/// Its old master is known to nobody, but to this limiter.
+/// No node knows the owner any more, but this limiter does.
 BOOST_FIXTURE_TEST_CASE(a_limiter_does_not_forget_owners_that_the_nodes_have_forgotten, troubled) {
     auto l = live{context, cluster.address(), usual_timeout};
     const auto key = keys_on(2, 1, redis::slot_count, false).front();
@@ -241,7 +241,7 @@ BOOST_FIXTURE_TEST_CASE(nodes_that_contradict_each_other_are_asked_rarely_and_bo
         check_names(l, "10.0.2.2:6379");
         const auto [ec, d] = co_await l.allow(other[0], many);
         BOOST_TEST(!ec, ec.message());
-        cluster.mislead(0, slot, 0); // somebody has mended it
+        cluster.mislead(0, slot, 0); // it was mended
         co_await calls.until_decided(100);
         co_await calls.finish();
         BOOST_TEST((l.limiter.health().state == health_state::ready));
