@@ -122,7 +122,7 @@ bool may_insert(const core::compiled_policy& rules, const core::call_request& re
            std::ranges::none_of(rules.rules(), has_initial);
 }
 
-void owe_as_new(const core::compiled_policy& rules, std::span<core::rule_state> states,
+bool owe_as_new(const core::compiled_policy& rules, std::span<core::rule_state> states,
                 std::int64_t now) noexcept {
     for (std::uint32_t i = 0; i < rules.size; ++i) {
         const auto& l = rules.limits[i];
@@ -135,6 +135,7 @@ void owe_as_new(const core::compiled_policy& rules, std::span<core::rule_state> 
         }
         states[i] = core::stricter(l, states[i], fresh);
     }
+    return std::ranges::any_of(rules.rules(), has_initial);
 }
 
 void restart_periods(const core::compiled_policy& rules, std::span<core::rule_state> states,

@@ -97,9 +97,10 @@ class shared_states {
 [[nodiscard]] bool may_insert(const core::compiled_policy& rules, const core::call_request& request,
                               bool is_shared, const decision& result) noexcept;
 
-/// Makes the states of a key with a shared state at least as strict as those of a new key.
-void owe_as_new(const core::compiled_policy& rules, std::span<core::rule_state> states,
-                std::int64_t now) noexcept;
+/// Makes the states of a key with a shared state at least as strict as those of a new key. Returns
+/// whether even a denial must store them, as the key alone has a state from then on.
+[[nodiscard]] bool owe_as_new(const core::compiled_policy& rules,
+                              std::span<core::rule_state> states, std::int64_t now) noexcept;
 
 /// Starts periods that are counted from the first use again. In a shared state the last charge of
 /// any key counts as the first use; otherwise some keys would be allowed too early.
