@@ -60,7 +60,6 @@ constexpr std::string_view no_value = "none";
     return found != known.end() ? *found : "other";
 }
 
-/// Returns the name in a field of a key such as `header:x-api-key`.
 /// Asks the server; if it throws, it does not know the value.
 [[nodiscard]] bool is_known(const request& r, const key_context& context, std::string_view part,
                             std::string_view value) noexcept {
@@ -72,6 +71,7 @@ constexpr std::string_view no_value = "none";
     }
 }
 
+/// Returns the name in a field of a key such as `header:x-api-key`.
 [[nodiscard]] std::string_view name_in(std::string_view field) noexcept {
     return field.substr(field.find(':') + 1);
 }
