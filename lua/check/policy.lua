@@ -18,8 +18,8 @@
 --           policy has a `distinct` or `concurrent` rule the size of the member or of the
 --           holder's id, u16, and its bytes; `times` equal calls, at least 1, are one entry. Each
 --           key has a call; those of one policy may be in any order. Only a policy without
---           rules has the verb `once`, and only one of buckets those of reservations; `once`
---           and `block` are for at most 36525 days. If all are an
+--           logs and holders has the verb `once`, and only one of buckets those of reservations;
+--           `once` and `block` are for at most 36525 days. If all are an
 --           allow of cost 1: '' for one per key, or times:u8 for each key, or u16 if one of them
 --           needs it. With ids each key has one call, of which `times` is 1,
 --           and its digests (16 bytes, for its record) follow; keys may be repeated, and each

@@ -51,8 +51,9 @@ end
 
 -- Makes a bitmap that of generation `number`. Returns an error.
 local function set_generation(key, number)
-    kept[key] = number
-    return try('SETRANGE', key, 0, pack('<d', number + 1))
+    local failed = try('SETRANGE', key, 0, pack('<d', number + 1))
+    if not failed then kept[key] = number end
+    return failed
 end
 
 -- Makes the bitmap of the current generation, in its full size at once: growing it bit by bit would

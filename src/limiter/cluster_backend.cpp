@@ -170,9 +170,11 @@ bool cluster_backend::is_refused(std::size_t group, const member& m) {
     if (!has_no_node && !retries_.is_any_open())
         return false;
     const auto now = steady_now();
+    if (retries_.refuses(group, now) || retries_.refuses(m.number, now))
+        return true;
     if (has_no_node)
         retries_.reject(group, now, true);
-    return retries_.refuses(group, now) || retries_.refuses(m.number, now);
+    return false;
 }
 
 /// Returns the queue in which a batch waits from now on; null if its calls end.

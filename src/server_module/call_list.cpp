@@ -50,8 +50,8 @@ void check_verb(std::size_t index, verb v, const core::compiled_policy& rules, c
         refuse_call(index, "not a verb of the policy",
                     rules.has_slots ? "acquire, renew, release, peek, reset or block"
                                     : "none of a policy with a concurrent rule");
-    if (v == verb::once && rules.size != 0)
-        refuse_call(index, "not a verb of the policy", "once of a policy without rules");
+    if (v == verb::once && rules.has_log)
+        refuse_call(index, "not a verb of the policy", "once of a policy without logs");
     if (form == call_form::with_ids && !core::traits_of(v).may_have_id)
         refuse_call(index, "not a verb that takes an id", "allow, charge or refund");
     if ((v == verb::reserve || v == verb::unreserve) && !rules.can_reserve)

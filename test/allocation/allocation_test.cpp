@@ -420,15 +420,15 @@ BOOST_AUTO_TEST_CASE(calls_that_leases_decide_allocate_nothing) {
 }
 
 /// The slot, its key, and what the call keeps of it; in process also the set of holders, an object
-/// and its vector, which ends with its only holder here. Nothing for the release.
-BOOST_AUTO_TEST_CASE(a_slot_allocates_a_few_blocks_and_its_release_none) {
+/// and its vector, which ends with its only holder here. The release notes the turn of its key.
+BOOST_AUTO_TEST_CASE(a_slot_and_its_release_allocate_a_few_blocks) {
     auto here = meter{};
     await_slots("memory:", 1, here);
     here.check("slots, in process", 0, 5);
     auto server = test::redis_server{};
     auto there = meter{};
     await_slots(server.address(), 256, there);
-    there.check("256 coroutines, slots, Redis", 0, 3);
+    there.check("256 coroutines, slots, Redis", 0, 4);
 }
 
 BOOST_AUTO_TEST_CASE(renewals_of_slots_allocate_nothing) {

@@ -32,6 +32,7 @@ namespace fake = test::fake;
 const auto bucket = policy{"p", gcra(3, 24h * 365)};
 const auto log_rule = policy{"p", sliding_log(3, 24h * 365)};
 const auto places = policy{"p", concurrent(3).lease(1h)};
+const auto events = policy{"p", sliding_log(3, 1h)};
 const auto members = policy{"p", distinct(3, 24h * 365)};
 const auto packed = policy{"p", gcra(3, 24h * 365)}.with_storage(storage::shared_hash);
 
@@ -99,8 +100,8 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_name_what_is_expected) {
         {check_words(bucket, {"k"}, call_bytes(1, verb::allow, 1)), "call 1: no such key"},
         {check_words(bucket, {"k"}, call_bytes(0, verb::allow, 0.5)), "call 1: cost or at_least"},
         {check_words(bucket, {"k"}, call_bytes(0, verb::inspect, 1)), "call 1: not a verb ("},
-        {check_words(bucket, {"k"}, call_bytes(0, verb::once, 1)),
-         "call 1: not a verb of the policy (expected once of a policy without rules)"},
+        {check_words(events, {"k", "l"}, call_bytes(0, verb::once, 1)),
+         "call 1: not a verb of the policy (expected once of a policy without logs)"},
         {check_words(bucket, {"k"}, call_bytes(0, verb::block, 36525.0 * 86400e6 + 1)),
          "call 1: the duration is too long"},
         {check_words(bucket, {"k"}, call_bytes(0, verb::allow, 1, 0)), "call 1: times is 0"},
