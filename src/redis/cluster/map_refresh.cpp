@@ -129,10 +129,11 @@ map_refresh::outcome map_refresh::on_reply(std::uint64_t number, slot_map fresh,
         replicas_.assign(fresh.replicas().begin(), fresh.replicas().end());
         ids_ = std::move(ids);
     }
+    auto has_gaps = false;
     if (is_kin && is_empty)
         fresh = map_;
     else if (is_kin)
-        fresh.fill_gaps(map_);
+        has_gaps = fresh.fill_gaps(map_);
     const auto is_changed = !has_map_ || fresh != map_;
     if (is_changed)
         map_ = std::move(fresh);
@@ -145,6 +146,8 @@ map_refresh::outcome map_refresh::on_reply(std::uint64_t number, slot_map fresh,
         reject(now);
     } else {
         asked_.reset();
+        if (has_gaps)
+            request(now);
         pause(now);
     }
     return is_changed ? outcome::changed : outcome::unchanged;

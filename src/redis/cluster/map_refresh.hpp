@@ -41,8 +41,9 @@
 // each map with slots is taken.
 //
 // What is known is not forgotten because a node knows less: a slot without an owner in a new map
-// keeps the one that it had. A node that lost its disk has an empty map, which is doubtful, and the
-// others know no address of such a node.
+// keeps the one that it had, and the map is asked for again, as that owner may have failed. A node
+// that lost its disk has an empty map, which is doubtful, and the others know no address of such a
+// node.
 //
 // Addresses are used again, also by nodes of other clusters. So a map is taken from a node that a
 // map has named only if it has the id of a node of the current map; from a seed always.

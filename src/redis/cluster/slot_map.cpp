@@ -92,7 +92,7 @@ bool slot_map::apply_moved(std::uint16_t slot, const host_port& to) {
     return true;
 }
 
-void slot_map::fill_gaps(const slot_map& from) {
+bool slot_map::fill_gaps(const slot_map& from) {
     auto masters = masters_;
     auto ranges = ranges_;
     auto added = std::vector<std::optional<std::uint16_t>>(from.masters_.size());
@@ -121,8 +121,10 @@ void slot_map::fill_gaps(const slot_map& from) {
             first = own == ranges_.end() ? end : own->last + std::size_t{1};
         }
     }
-    if (ranges.size() != ranges_.size())
-        *this = slot_map{std::move(masters), replicas_, std::move(ranges)};
+    if (ranges.size() == ranges_.size())
+        return false;
+    *this = slot_map{std::move(masters), replicas_, std::move(ranges)};
+    return true;
 }
 
 } // namespace colimit::redis

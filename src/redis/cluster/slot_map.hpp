@@ -64,8 +64,9 @@ class slot_map {
     /// hostile server can make the map grow without bound.
     bool apply_moved(std::uint16_t slot, const host_port& to);
 
-    /// Gives the slots that have no owner to those that own them in another map.
-    void fill_gaps(const slot_map& from);
+    /// Gives the slots that have no owner to those that own them in another map. Returns whether
+    /// there were any.
+    bool fill_gaps(const slot_map& from);
 
     friend bool operator==(const slot_map&, const slot_map&) = default;
 

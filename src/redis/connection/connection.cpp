@@ -156,6 +156,7 @@ void connection::move_to(address where) {
     next_address_ = std::move(where);
     if (session_.state() == session_state::idle) {
         session_.set_error(errc::unavailable);
+        breaker_.forget(); // of the former server; calls come before the connection begins
         return open();
     }
     if (!is_leaving_)
