@@ -35,8 +35,9 @@ struct field_options {
     /// fully recovered, rounded up. Left out if all rules shadow, or if no store has made the
     /// decision.
     bool x_ratelimit = false;
-    /// A text before the name of each item, up to `limits::max_name_length` letters, digits and
-    /// characters of `_.-/`: for a response about several policies whose rules have equal names.
+    /// A text before the name of each item, up to `limits::max_name_length` letters, digits, dots,
+    /// hyphens, underscores and slashes: for a response about several policies whose rules have
+    /// equal names.
     std::string_view prefix{};
 };
 

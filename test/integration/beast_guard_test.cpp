@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(spoofed_addresses_and_other_spellings_of_a_path_escape_no_l
             statuses.push_back(r.result_int());
         }
         BOOST_TEST((statuses == std::vector<unsigned>{200, 200, 200, 429, 429}));
-        // Another client has its own count; none is that of the proxy, and a conflict of nobody.
+        // Another client has its own count; none is that of the proxy, and a conflict has its own.
         auto r = co_await c.get("/", "X-Forwarded-For: 192.0.2.2\r\n");
         BOOST_TEST(r["RateLimit"].starts_with("\"w\";r=2;"));
         r = co_await c.get("/", "X-Forwarded-For: 192.0.2.3\r\nForwarded: for=6.6.6.6\r\n");
