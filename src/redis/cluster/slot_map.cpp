@@ -113,13 +113,13 @@ bool slot_map::fill_gaps(const slot_map& from) {
         const auto end = r.last + std::size_t{1};
         for (; next != ranges_.end() && next->last < first; ++next) {
         }
-        for (auto own = next; first < end; ++own) {
-            const auto gap_end =
-                own == ranges_.end() ? end : std::min<std::size_t>(own->first, end);
-            if (first < gap_end)
-                add(first, gap_end, r.master);
-            first = own == ranges_.end() ? end : own->last + std::size_t{1};
+        for (auto own = next; own != ranges_.end() && first < end; ++own) {
+            if (first < own->first)
+                add(first, std::min<std::size_t>(own->first, end), r.master);
+            first = own->last + std::size_t{1};
         }
+        if (first < end)
+            add(first, end, r.master);
     }
     if (ranges.size() == ranges_.size())
         return false;
