@@ -143,7 +143,7 @@ bool trusted_proxies::trusts(const ip::address& a, int hop) const noexcept {
 }
 
 ip::address client_address(const request& r, const trusted_proxies& proxies) {
-    const auto peer = canonical(r.peer);
+    auto peer = canonical(r.peer);
     if (!proxies.trusts(peer, 0))
         return peer;
     using enum forwarding_field;
