@@ -292,6 +292,8 @@ struct patient : scenario::world {
         l.limiter.ready([&](error_code ec) { ended = !ec; });
         run_for(most);
         BOOST_TEST(ended);
+        l.limiter.close();
+        run_for(1ms); // to the end of the call
     }
 };
 
@@ -321,6 +323,8 @@ BOOST_AUTO_TEST_CASE(what_keeps_a_limiter_from_a_cluster_is_reported) {
         l.limiter.ready([&](error_code ec) { ended = ec; });
         run_for(6s);
         const auto last = l.limiter.last_error();
+        l.limiter.close();
+        run_for(1ms); // to the end of the call
         return (last ? to_string(*last) : "nothing") + "; " + ended.message();
     };
     const auto has = [&](const std::string& text, const std::string& part) {
