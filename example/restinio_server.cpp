@@ -87,7 +87,10 @@ int main(int argc, char** argv) {
 
     try {
         asio::io_context context{1};
-        colimit::limiter limiter{context.get_executor(), store};
+        colimit::config settings;
+        settings.server = store;
+        settings.on_event = [](const colimit::event& e) { std::cerr << "limiter: " << e << '\n'; };
+        colimit::limiter limiter{context.get_executor(), settings};
         const http::guard guard{limiter, colimit::parse_policy_document(document)};
         // A message lives until its response is made, and so do the views of it.
         const auto handle = [&guard](restinio::request_handle_t message) {

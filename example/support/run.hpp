@@ -8,6 +8,7 @@
 #include <colimit/limiter.hpp>
 
 #include <boost/asio.hpp>
+#include <chrono>
 #include <exception>
 #include <iostream>
 #include <utility>
@@ -15,11 +16,16 @@
 namespace example {
 
 /// Runs `show(limiter)`. `NAME [ADDRESS]`: counts are in this process unless an address is given.
+///
+/// The numbers shown are those of the server, also of a slow one: so calls have much time, and an
+/// event on the standard error says if the server does not decide.
 template<class Show>
 int run(int argc, char** argv, Show show, colimit::config settings = {}) {
     try {
         boost::asio::io_context context;
         settings.server = argc > 1 ? argv[1] : "memory:";
+        settings.timeout = std::chrono::seconds{10};
+        settings.on_event = [](const colimit::event& e) { std::cerr << "limiter: " << e << '\n'; };
         colimit::limiter limiter{context.get_executor(), settings};
         std::exception_ptr failure;
         boost::asio::co_spawn(context, show(limiter), [&](const std::exception_ptr& e) {
