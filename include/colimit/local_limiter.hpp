@@ -58,11 +58,10 @@ struct local_statistics {
 /// can neither reset a limited key nor grow memory. While it lasts, new keys are limited together
 /// with those of the flood, and may be denied all that time; once no more keys are charged, at most
 /// for as long as the limit takes to recover. Such a key is always limited at least as strictly as
-/// alone. (With `initially(n)` it starts with at most n tokens, but in rare orders of calls single
-/// ones are still allowed that would not be for a key alone.) `refund` and `reset` of a key with a
-/// shared state change nothing, because the state also belongs to other keys; a `block` of such a
-/// key also denies these. A log that cannot grow merges new events into its newest one, which then
-/// counts for longer; a sketch that cannot grow denies new members until its window ends.
+/// alone; with `initially(n)` it has at most n tokens. `refund` and `reset` of a key with a shared
+/// state change nothing, because the state also belongs to other keys; a `block` of such a key also
+/// denies these. A log that cannot grow merges new events into its newest one, which then counts
+/// for longer; a sketch that cannot grow denies new members until its window ends.
 ///
 /// There is no `acquire`: a slot has to be renewed, which needs an event loop. A `limiter` with the
 /// address `memory:` has it, on the same store; `peek`, `reset` and `block` work here, too.

@@ -60,7 +60,7 @@ void large_call::read(const hash::digest& id) noexcept {
     if (head_ == no_cell) {
         is_shared_ = store_.shared_.read(id, policy_, now(), c_, new_log_);
         if (is_shared_) {
-            c_.header.stale = owe_as_new(rules_, c_.states, now());
+            c_.header.stale = owe_as_new(rules_, c_.states, request_);
             request_ = shared_request(request_);
         }
         return;

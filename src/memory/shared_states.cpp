@@ -123,19 +123,20 @@ bool may_insert(const core::compiled_policy& rules, const core::call_request& re
 }
 
 bool owe_as_new(const core::compiled_policy& rules, std::span<core::rule_state> states,
-                std::int64_t now) noexcept {
+                const core::call_request& request) noexcept {
     for (std::uint32_t i = 0; i < rules.size; ++i) {
         const auto& l = rules.limits[i];
         if (!has_initial(l))
             continue;
         auto fresh = core::rule_state{};
         for (auto* s : {&states[i], &fresh}) {
-            (void)core::advance(l, *s, now);
+            (void)core::advance(l, *s, request.now);
             core::fold(l, *s);
         }
         states[i] = core::stricter(l, states[i], fresh);
     }
-    return std::ranges::any_of(rules.rules(), has_initial);
+    return core::traits_of(request.verb).charges_always ||
+           std::ranges::any_of(rules.rules(), has_initial);
 }
 
 void restart_periods(const core::compiled_policy& rules, std::span<core::rule_state> states,

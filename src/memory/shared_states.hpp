@@ -98,9 +98,12 @@ class shared_states {
                               bool is_shared, const decision& result) noexcept;
 
 /// Makes the states of a key with a shared state at least as strict as those of a new key. Returns
-/// whether even a denial must store them, as the key alone has a state from then on.
+/// whether a call that does not change them must store them, too: with `initially` the key alone
+/// has a state from then on; and what a charge adds to the largest debt, which an evicted state may
+/// have had, is owed for longer than that.
 [[nodiscard]] bool owe_as_new(const core::compiled_policy& rules,
-                              std::span<core::rule_state> states, std::int64_t now) noexcept;
+                              std::span<core::rule_state> states,
+                              const core::call_request& request) noexcept;
 
 /// Starts periods that are counted from the first use again. In a shared state the last charge of
 /// any key counts as the first use; otherwise some keys would be allowed too early.

@@ -75,7 +75,7 @@ void store::decide_new_key(const hash::digest& id, const detail::policy_data& p,
     auto log = core::event_log{};
     const auto is_shared = shared_.read(id, p, request.now, c, log);
     if (is_shared)
-        c.header.stale = owe_as_new(p.compiled, c.states, request.now);
+        c.header.stale = owe_as_new(p.compiled, c.states, request);
     const auto effect =
         evaluate(p.compiled, c, is_shared ? shared_request(request) : request, result);
     const auto now = request.now;

@@ -141,6 +141,24 @@ BOOST_AUTO_TEST_CASE(a_charge_counts_even_without_a_place) {
     BOOST_TEST(store.allow("newcomer", hourly).allowed());
 }
 
+// More policies than a shared state has slots: the debt of those that were evicted is recorded as a
+// time only, until which keys of any policy may owe everything.
+BOOST_AUTO_TEST_CASE(a_charge_counts_where_other_policies_have_evicted_each_other) {
+    auto store = clocked_store{1};
+    const policy whole_day{"whole_day", gcra(1, 24h)};
+    (void)store.allow("the only place", whole_day);
+    store.advance(9s);
+    for (int i = 0; i < 20; ++i)
+        store.flood("k", 10'000, policy{"p" + std::to_string(i), gcra(1, 2s)});
+    store.advance(900ms); // the window ends before these recover
+    const policy counter{"counter", colimit::sliding_window(7, 10s)};
+    for (int i = 0; i < 100; ++i)
+        (void)store.ask(verb::charge, std::to_string(i), counter, 5);
+    store.advance(1'600ms); // they have recovered; 0.85 * 5 of the window before are left
+    for (int i = 0; i < 100; ++i)
+        BOOST_TEST(store.remaining(std::to_string(i), counter) <= 2);
+}
+
 BOOST_AUTO_TEST_CASE(a_key_whose_policy_grew_without_room_stays_limited) {
     auto store = clocked_store{2};
     const auto grown = policy{"hourly", gcra(5, 1h), gcra(100, 1min).named("minute")};
