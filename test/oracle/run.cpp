@@ -103,6 +103,10 @@ class run {
                                     }};
         auto next = steady_clock::now();
         while (!is_enough(workers, checks)) {
+            if (network.has_ended() || observer.has_ended()) {
+                ++all_.failed;
+                break;
+            }
             if (order_.has_faults)
                 worse.tick();
             if (order_.flaw == flaw::forget_records)
@@ -149,7 +153,8 @@ class run {
         return t;
     }
 
-    /// With leases and slots all processes share the calls, and some must have been disturbed.
+    /// With leases and slots all processes share the calls, and some must have been disturbed. With
+    /// slots, the sets of holders must have been seen.
     [[nodiscard]] bool is_enough(crew& workers, std::int64_t checks) {
         if (workers.has_failed())
             return true;
@@ -157,7 +162,8 @@ class run {
             return workers.rests();
         const auto& b = workers.board();
         const auto was_disturbed = order_.flaw ? b.kills + b.lost > 0 : b.kills > 0 && b.halts > 0;
-        return b.crowded > 0 || (workers.decided() >= checks && was_disturbed) ||
+        const auto was_seen = order_.mode != mode::slots || b.looks > 0;
+        return b.crowded > 0 || (workers.decided() >= checks && was_disturbed && was_seen) ||
                has_found(workers);
     }
 

@@ -1,5 +1,5 @@
 // Runs every command of the tool with --json. What it prints has the members of the example in
-// src/tool/README.md, with values of the same types; a null may be a value of any type, in both.
+// src/tool/README.md, with values of the same types, or null where the page says so.
 //
 //     node json.mjs TOOL ROOT
 
@@ -18,6 +18,8 @@ const same = { // commands that share an example
     check: ["peek", "charge", "refund", "reset", "block"],
     "print-library": ["completion", "man"],
 };
+// What is null where there is nothing to say, although the example has a value.
+const nullable = ["reason", "bytes", "expires_after_ms", "server_us_per_check", "retry_after_us", "denied", "left", "limit"];
 const ran = new Set(); // the commands
 
 const namesOf = (object) => Object.keys(object).sort().join(" ");
@@ -27,7 +29,10 @@ const typeOf = (value) => (Array.isArray(value) ? "array" : typeof value);
 function compare(path, printed, shown) {
     const values = shown.filter((value) => value !== null);
     assert(values.length, `${path} has no example`);
-    if (printed === null) return;
+    if (printed === null) {
+        assert(shown.includes(null) || nullable.includes(path.split(".").pop()), `${path} is null`);
+        return;
+    }
     assert.equal(typeOf(printed), typeOf(values[0]), path);
     if (Array.isArray(printed)) {
         for (const element of printed) compare(`${path}[]`, element, values.flat());
