@@ -100,7 +100,7 @@ asio::awaitable<void> until_nobody_holds(live& l, std::string key, policy p) {
 BOOST_AUTO_TEST_CASE(a_place_is_renewed_when_its_hash_slot_has_moved) {
     // Renewed after five seconds; then there are ten to finish a move.
     constexpr auto places = concurrent(1).lease(15s);
-    auto c = redis_cluster{{.arguments = {"--cluster-node-timeout", "30000"}}};
+    auto c = redis_cluster{};
     auto l = patient_limiter(c);
     const auto keys = keys_on(c, 0, half_moves.size());
     auto held = std::vector<slot>{};
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_place_is_renewed_when_its_hash_slot_has_moved) {
 BOOST_AUTO_TEST_CASE(a_place_is_given_back_and_granted_when_its_hash_slot_has_moved) {
     for (const auto& half : half_moves) {
         const auto rules = half.rules(concurrent(1).lease(1h));
-        auto c = redis_cluster{{.arguments = {"--cluster-node-timeout", "30000"}}};
+        auto c = redis_cluster{};
         auto a = patient_limiter(c);
         auto b = patient_limiter(c);
         const auto key = keys_on(c, 0, 1).front();
@@ -266,7 +266,7 @@ class slot_load {
 } // namespace
 
 BOOST_AUTO_TEST_CASE(hash_slots_move_under_load_and_no_place_has_two_holders) {
-    auto c = redis_cluster{{.arguments = {"--cluster-node-timeout", "30000"}}};
+    auto c = redis_cluster{};
     const auto keys = keys_on(c, 0, 4);
     auto load = slot_load{c, keys};
     load.run(100);

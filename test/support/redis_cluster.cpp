@@ -108,7 +108,9 @@ std::unique_ptr<redis_cluster::node> redis_cluster::start_node() const {
         auto arguments = std::vector<std::string>{
             wanted_.tls ? "--tls-port" : "--port", std::to_string(made->port), "--cluster-enabled",
             "yes", "--cluster-port", std::to_string(made->bus_port), "--cluster-announce-ip",
-            made->host, "--cluster-node-timeout", "1000",
+            made->host,
+            // A replica takes over soon. Where there is none, a node that is halted comes back.
+            "--cluster-node-timeout", wanted_.replicas > 0 ? "1000" : "10000",
             // Replicas are in step at once.
             "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"};
         if (wanted_.tls)
