@@ -29,7 +29,7 @@ end
 -- Sets the TTL of a bitmap, which is needed until the end of the next generation.
 local function keep(key, number)
     local option, at = lifetime((number + 2) * age - now)
-    redis.call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
+    guarded(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
 end
 
 -- The generations of the bitmaps whose TTL must be set. This happens at the end: if the server was
