@@ -35,6 +35,16 @@ namespace {
     return of.asked_at + of.lease - of.lease / 1'000;
 }
 
+/// Returns the places that are free after a grant; other rules may have less left.
+[[nodiscard]] std::int64_t free_places(const core::compiled_policy& rules,
+                                       const decision& granted) noexcept {
+    auto left = limits::max_concurrent;
+    for (std::size_t i = 0; i < granted.rules.size(); ++i)
+        if (core::has_slots(rules.limits[i]))
+            left = std::min(left, granted.rules[i].remaining());
+    return left;
+}
+
 } // namespace
 
 acquisition::~acquisition() {
@@ -103,7 +113,8 @@ void slot_keeper::end(const operation& op) noexcept {
     } else if (is_granted) {
         ++acquired_;
         ++held_;
-        slot.turn = core_.lines().turn_of(slot.policy->digest(slot.key), op.result.remaining);
+        const auto& p = *slot.policy;
+        slot.turn = core_.lines().turn_of(p.digest(slot.key), free_places(p.compiled, op.result));
         slot.due = slot.asked_at + slot.lease / 3;
         keep(slot, slot_state::held);
     } else {

@@ -54,6 +54,11 @@ constexpr std::int64_t time_to_give_way = longest_pause + longest_pause / 2;
     return place.slot != nullptr && place.due - now <= time_to_give_way;
 }
 
+/// Returns since when the first call of a line has waited.
+[[nodiscard]] std::int64_t began(const waiting_line& line) noexcept {
+    return line.places.front().began;
+}
+
 /// Returns how many of the `remaining` tokens or places a call takes.
 [[nodiscard]] std::int64_t taken_by(const line_place& place) noexcept {
     return std::max<std::int64_t>(place.op.request.cost, place.slot ? 1 : 0);
@@ -100,8 +105,7 @@ void wait_lines::join(operation& op) {
     if (line.sleeps() && line.wakes_at > place.latest) {
         if (!only_looks(line.places.front(), steady_now()))
             return deny(place, line.wakes_at);
-        sleeping_.erase(sleeping_.iterator_to(line));
-        return next_round(line);
+        return interrupt(line);
     }
     if (!line.sleeps() && line.asking == 0)
         next_round(line);
@@ -203,6 +207,12 @@ void wait_lines::sleep(waiting_line& line, std::int64_t until) noexcept {
     timer_.set(sleeping_.begin()->wakes_at, core_.shared_from_this());
 }
 
+/// Begins the next round of a line that sleeps.
+void wait_lines::interrupt(waiting_line& line) noexcept {
+    sleeping_.erase(sleeping_.iterator_to(line));
+    next_round(line);
+}
+
 /// Denies the calls that cannot be admitted in time if none is admitted before `due`.
 /// @param denied only calls that need at least what this one did; null: all
 void wait_lines::deny_late(waiting_line& line, std::int64_t due,
@@ -239,19 +249,17 @@ bool wait_lines::cancel(operation& op) noexcept {
     auto& line = *place.line;
     const auto was_first = &place == &line.places.front();
     leave(place);
-    if (line.sleeps() && was_first) { // the next one may fit
-        sleeping_.erase(sleeping_.iterator_to(line));
-        next_round(line);
-    }
+    if (line.sleeps() && was_first) // the next one may fit
+        interrupt(line);
     return true;
 }
 
-std::int64_t wait_lines::turn_of(const hash::digest& key, std::int64_t remaining) noexcept {
+std::int64_t wait_lines::turn_of(const hash::digest& key, std::int64_t free_places) noexcept {
     const auto now = steady_now();
     const auto turn = turns_.find(key);
     if (turn == turns_.end() || now - turn->second.released_at > time_to_give_way)
         return now;
-    if (remaining == 0)
+    if (free_places == 0)
         return std::min(turn->second.since, now);
     turns_.erase(turn);
     return now;
@@ -284,15 +292,19 @@ void wait_lines::end_turn(const hash::digest& key, std::int64_t since) noexcept 
 void wait_lines::wake_line(const hash::digest& key, std::int64_t since) noexcept {
     if (core_.has_server())
         end_turn(key, since);
-    for (auto next = lines_.lower_bound(waiting_line{key, 0});
-         next != lines_.end() && next->key == key;) {
-        auto& line = *next++; // its next round may close it
-        line.has_news = true;
-        if (!line.sleeps())
-            continue;
-        sleeping_.erase(sleeping_.iterator_to(line));
-        next_round(line);
+    const auto first = waiting_line{key, 0};
+    auto* oldest = static_cast<waiting_line*>(nullptr);
+    for (auto next = lines_.lower_bound(first); next != lines_.end() && next->key == key; ++next) {
+        next->has_news = true;
+        if (next->sleeps() && (oldest == nullptr || began(*next) < began(*oldest)))
+            oldest = &*next;
     }
+    if (oldest == nullptr)
+        return;
+    interrupt(*oldest);
+    for (auto next = lines_.lower_bound(first); next != lines_.end() && next->key == key;)
+        if (auto& line = *next++; line.sleeps()) // its next round may close it
+            interrupt(line);
 }
 
 operation_list wait_lines::take_all() noexcept {
@@ -315,11 +327,8 @@ operation_list wait_lines::take_all() noexcept {
 void wait_lines::wake() {
     const std::lock_guard guard{core_.lock()};
     const auto now = steady_now();
-    while (!sleeping_.empty() && sleeping_.begin()->wakes_at <= now) {
-        auto& line = *sleeping_.begin();
-        sleeping_.erase(sleeping_.begin());
-        next_round(line);
-    }
+    while (!sleeping_.empty() && sleeping_.begin()->wakes_at <= now)
+        interrupt(*sleeping_.begin());
     if (!sleeping_.empty())
         timer_.set(sleeping_.begin()->wakes_at, core_.shared_from_this());
 }

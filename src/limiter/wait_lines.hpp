@@ -116,13 +116,14 @@ class wait_lines {
     /// `keeps`. Returns whether it is to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
     /// Lets the first call of each line of a key ask now, or as soon as those that ask are decided:
-    /// what was given back is there for all versions of a policy.
+    /// what was given back is there for all versions of a policy. The line whose first call has
+    /// waited for longest asks before the others, so none of them has all places.
     /// @param since when the turn began in which the place was acquired
     void wake_line(const hash::digest& key, std::int64_t since) noexcept;
     /// Called when a place was granted. Returns when the turn began to which it belongs: now,
     /// unless it was passed on.
-    /// @param remaining places; if there are any, no process needs to give way
-    [[nodiscard]] std::int64_t turn_of(const hash::digest& key, std::int64_t remaining) noexcept;
+    /// @param free_places if there are any, no process needs to give way
+    [[nodiscard]] std::int64_t turn_of(const hash::digest& key, std::int64_t free_places) noexcept;
     /// Takes out all calls that do not ask.
     [[nodiscard]] operation_list take_all() noexcept;
 
@@ -154,6 +155,7 @@ class wait_lines {
     void next_round(waiting_line& line) noexcept;
     void ask(line_place& place) noexcept;
     void sleep(waiting_line& line, std::int64_t until) noexcept;
+    void interrupt(waiting_line& line) noexcept;
     void end_turn(const hash::digest& key, std::int64_t since) noexcept;
     void deny_late(waiting_line& line, std::int64_t due, const line_place* denied) noexcept;
     void deny(line_place& place, std::int64_t due) noexcept;

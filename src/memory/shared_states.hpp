@@ -94,6 +94,8 @@ class shared_states {
 /// Returns whether a new key with a state to store may get a chain. A denial by a shared state does
 /// not: it would copy that state to each key that is denied. With `initially` no key with a shared
 /// state does: a copy would be new again later than the key alone, and have more tokens until then.
+/// Nor with periods from the first use: those of a shared state end later, so what such a copy is
+/// charged after the key's own period would be forgotten too early.
 [[nodiscard]] bool may_insert(const core::compiled_policy& rules, const core::call_request& request,
                               bool is_shared, const decision& result) noexcept;
 

@@ -12,11 +12,12 @@
 // no state. If that is not enough:
 //
 //   - a new key uses a shared state. If it gets a chain later, that starts with a copy of the
-//     shared state, unless that has recovered; with `initially` it gets none before. So a flood of
-//     keys cannot evict a limited key or reset its state. While it lasts, new keys are limited
-//     together with those of the flood, and may be denied all that time; after its last charge at
-//     most for as long as the limit takes to recover. As it is not known whether such a key is new,
-//     it never has more tokens than a rule with `initially` gives to new ones.
+//     shared state, unless that has recovered; with `initially`, or periods from the first use, it
+//     gets none before. So a flood of keys cannot evict a limited key or reset its state. While it
+//     lasts, new keys are limited together with those of the flood, and may be denied all that
+//     time; after its last charge at most for as long as the limit takes to recover. As it is not
+//     known whether such a key is new, it never has more tokens than a rule with `initially` gives
+//     to new ones.
 //   - a log keeps its size: new events are merged into its newest one, so they count for longer.
 //   - a sketch does not accept a new member: its rule denies new members until the window ends.
 //   - a set of holders does not accept a new one: an `acquire` that finds a free place fails, as on

@@ -23,10 +23,11 @@ std::optional<std::string_view> server_reply::operator[](std::size_t index) cons
     return std::string_view{text, size};
 }
 
-void set_ttls(command_run& run) {
+/// A key that a later call has erased while its hash slot is being moved is refused.
+void set_ttls(command_run& run) noexcept {
     for (const auto& k : run.kept())
-        (void)change(run, "PEXPIREAT", "!sl", k.name,
-                     static_cast<long long>(run.expiry_after(k.us).at_ms));
+        (void)try_change(run, "PEXPIREAT", "!sl", k.name,
+                         static_cast<long long>(run.expiry_after(k.us).at_ms));
 }
 
 } // namespace colimit::server_module

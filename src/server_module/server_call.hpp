@@ -79,7 +79,7 @@ server_reply change(command_run& run, const char* command, const char* format,
     return checked(try_change(run, command, format, arguments...));
 }
 
-/// Sets the TTLs of the keys that the command keeps. @throws call_failure
-void set_ttls(command_run& run);
+/// Sets the TTLs of the keys that the command keeps. It never fails, as all calls have been made.
+void set_ttls(command_run& run) noexcept;
 
 } // namespace colimit::server_module

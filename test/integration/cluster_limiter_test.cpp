@@ -95,6 +95,34 @@ BOOST_AUTO_TEST_CASE(slots_move_under_load_and_every_call_is_decided_exactly_onc
         BOOST_TEST(c.owner(slot_of(key)) == 1U);
 }
 
+/// A node does not let scripts and modules name a key that it does not have any more.
+BOOST_AUTO_TEST_CASE(calls_that_erase_a_key_are_decided_while_its_hash_slot_moves) {
+    auto c = redis_cluster{};
+    auto l = live{address_of(c), [](config& s) { s.hash_tags = 1; }};
+    const auto with_log = policy{"log", gcra(100, 1h), sliding_log(50, 1h)};
+    l.run([&]() -> asio::awaitable<void> {
+        for (const auto* key : {"erased", "other"})
+            (void)co_await l.limiter.allow(key, with_log);
+    });
+    const auto slot = std::size_t{redis::key_tags{1}.slot(0)};
+    const auto from = c.owner(slot);
+    c.begin_migration(slot, from, (from + 1) % c.size());
+    auto over = 0;
+    const auto decided = [&](error_code ec, const decision&) {
+        BOOST_TEST(!ec, ec.message());
+        ++over;
+    };
+    l.run([&]() -> asio::awaitable<void> {
+        l.limiter.allow("other", with_log, decided);
+        l.limiter.charge("erased", with_log, decided);
+        l.limiter.reset("erased", with_log, decided);
+        co_await test::until([&] { return over == 3; });
+        const auto d = co_await l.limiter.peek("other", with_log, {.cost = 0});
+        BOOST_TEST(d.rules[1].balance == 48);
+    });
+    BOOST_TEST(!l.limiter.last_error());
+}
+
 BOOST_AUTO_TEST_CASE(a_replica_that_becomes_the_master_is_followed) {
     auto c = redis_cluster{{.masters = 3, .replicas = 1}};
     auto l = live{address_of(c), [](config& s) { s.timeout = 20s; }};

@@ -360,6 +360,19 @@ BOOST_AUTO_TEST_CASE(a_process_whose_places_are_never_all_taken_does_not_give_wa
     });
 }
 
+BOOST_AUTO_TEST_CASE(a_process_that_waits_for_another_rule_does_not_give_way) {
+    const auto p = policy{"rate", concurrent(50).lease(30s), gcra(1, 20ms)};
+    run([&]() -> asio::awaitable<void> {
+        auto first = worker{a, p, 5ms};
+        auto second = worker{a, p, 5ms};
+        co_await test::pause_for(1min);
+        first.stops = second.stops = true;
+        for (const auto* w : {&first, &second})
+            BOOST_TEST(w->longest.count() <= 100'000);
+        co_await test::pause_for(1s);
+    });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colimit::slot_lease_test

@@ -68,6 +68,25 @@ BOOST_AUTO_TEST_CASE(a_key_limited_in_a_shared_state_stays_limited_when_it_gets_
     BOOST_TEST(store.statistics().overflowed == overflowed); // it has a place of its own now
 }
 
+/// Each charge of a shared state begins its period again, so it ends later than that of a key
+/// alone. What is charged between these ends counts for a whole period, too.
+BOOST_AUTO_TEST_CASE(a_period_that_was_shared_does_not_end_what_belongs_to_the_next_one) {
+    for (const auto& p : {policy{"first", colimit::fixed_window(5, 1h).from_first()},
+                          policy{"steps", colimit::token_bucket(5, 5, 1h).stepwise()}}) {
+        auto store = clocked_store{1};
+        store.flood("full", 1, quick);
+        BOOST_TEST(store.allow("k", p).allowed());
+        store.advance(30min); // there is room
+        BOOST_TEST(store.allow("k", p).allowed());
+        store.advance(40min); // alone, its second period begins
+        BOOST_TEST(store.allow("k", p, 3).allowed());
+        store.advance(25min);
+        BOOST_TEST(!store.allow("k", p, 3).allowed());
+        store.advance(35min);
+        BOOST_TEST(store.allow("k", p, 3).allowed());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_newcomer_is_answered_in_a_full_store_and_recovers_with_the_clock) {
     auto store = clocked_store{100};
     store.flood("full", 100, hourly);

@@ -12,8 +12,11 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -225,6 +228,33 @@ BOOST_AUTO_TEST_CASE(calls_wait_in_their_order_for_places_that_are_given_back) {
     first.got.release();
     test::run_until(context, [&] { return second.is_over(); });
     BOOST_TEST(second.has_slot());
+}
+
+/// Each version has a line of its own; one whose calls never cease must not get all places.
+BOOST_AUTO_TEST_CASE(first_calls_of_two_versions_get_places_in_their_order) {
+    const auto patient = acquire_options{.max_wait = wait_options::no_max_wait};
+    const auto other = policy{"one", concurrent(1).lease(2h)};
+    auto held = acquire(one);
+    auto waiting = std::vector<std::unique_ptr<asking>>{};
+    for (auto i = 0; i < 3; ++i)
+        for (const auto* version : {&one, &other}) {
+            waiting.push_back(std::make_unique<asking>(*l, *version, patient));
+            (void)holders(one);
+            std::this_thread::sleep_for(1ms); // so that none began at the same time
+        }
+    auto order = std::vector<std::ptrdiff_t>{};
+    while (order.size() < waiting.size()) {
+        held.release();
+        const auto has_slot = [](const auto& w) { return w->has_slot(); };
+        auto next = waiting.end();
+        test::run_until(context, [&] {
+            next = std::ranges::find_if(waiting, has_slot);
+            return next != waiting.end();
+        });
+        held = std::move((*next)->got);
+        order.push_back(next - waiting.begin());
+    }
+    BOOST_TEST((order == std::vector<std::ptrdiff_t>{0, 1, 2, 3, 4, 5}));
 }
 
 BOOST_AUTO_TEST_CASE(a_call_is_denied_when_it_has_waited_for_its_whole_time) {
