@@ -9,6 +9,7 @@
 #include <colimit/http_request.hpp>
 #include <colimit/key.hpp>
 #include <http/address_text.hpp>
+#include <http/blanks.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -44,6 +45,16 @@ void limits::add(const colimit::policy& p) {
 }
 
 limits::limits(const colimit::policy& each) {
+bool is_list_of_addresses(std::string_view text) {
+    const auto is_address = [](std::string_view one) {
+        return colimit::http::parse_address(without_port(colimit::http::without_blanks(one)))
+            .has_value();
+    };
+    return text.find(',') != std::string_view::npos &&
+           (is_address(text.substr(0, text.find(','))) ||
+            is_address(text.substr(text.rfind(',') + 1)));
+}
+
     add(each);
 }
 
