@@ -34,17 +34,17 @@ namespace {
     return text == "global" || text.starts_with("global+tag:");
 }
 
-} // namespace
-
-void limits::add(const colimit::policy& p) {
-    // Packed states could not be removed from a server.
-    policies_.push_back(
-        p.with_storage(colimit::storage::per_key).with_failure_mode(colimit::failure_mode::error));
-    first_rule_.push_back(rule_count_);
-    rule_count_ += p.size();
+/// Returns whether a route has the policy; others are for calls of the program.
+[[nodiscard]] bool is_used(const colimit::policy_document& document, std::string_view policy) {
+    for (std::size_t i = 0; i < document.routes().size(); ++i)
+        if (std::ranges::any_of(document.policies_of(i),
+                                [&](const auto& p) { return p.limit.name() == policy; }))
+            return true;
+    return false;
 }
 
-limits::limits(const colimit::policy& each) {
+} // namespace
+
 bool is_list_of_addresses(std::string_view text) {
     const auto is_address = [](std::string_view one) {
         return colimit::http::parse_address(without_port(colimit::http::without_blanks(one)))
@@ -55,13 +55,23 @@ bool is_list_of_addresses(std::string_view text) {
             is_address(text.substr(text.rfind(',') + 1)));
 }
 
+void limits::add(const colimit::policy& p) {
+    // Packed states could not be removed from a server.
+    policies_.push_back(
+        p.with_storage(colimit::storage::per_key).with_failure_mode(colimit::failure_mode::error));
+    first_rule_.push_back(rule_count_);
+    rule_count_ += p.size();
+}
+
+limits::limits(const colimit::policy& each) {
     add(each);
 }
 
 limits::limits(colimit::policy_document document)
     : prefixes_(document.prefixes()), document_(std::move(document)) {
     for (const auto& p : document_->policies())
-        add(p);
+        if (is_used(*document_, p.name()))
+            add(p);
 }
 
 limits::limits(colimit::policy_document document, std::string_view policy, bool has_requests)
