@@ -47,9 +47,11 @@ struct key_context {
 /// | `user` | the user |
 /// | `header:X-Api-Key` | the value of the header field, without blanks around it |
 /// | `query:account` | the value of the parameter in the query, decoded as that of a form |
-/// | `verified:header:X-Api-Key` | the same, or `verified:query:account`, if the server knows the
-/// value: `guard_options::verifier` | | `global` | one and the same for all requests | | `tag:NAME`
-/// | no part, but the common tag of `scoped_key::tagged` |
+/// | `verified:header:X-Api-Key` | the same if the server knows the value; also of `query:` |
+/// | `global` | one and the same for all requests |
+/// | `tag:NAME` | no part, but the common tag of `scoped_key::tagged` |
+///
+/// `guard_options::verifier` says which values the server knows.
 ///
 /// A part may have alternatives, separated by `|`, of which the first one with a value counts:
 /// `user|ip+route` is the user, or without one the address, for each route.

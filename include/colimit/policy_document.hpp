@@ -104,9 +104,8 @@ class policy_document {
 /// |---|---|
 /// | `version` | a whole number from 1; changes count up |
 /// | `trusted_proxies` | their number or networks, see `http::trusted_proxies` (default: none) |
-/// | `proxy_field` | the field that they write, `X-Forwarded-For` or `Forwarded`; the other one,
-/// which they let pass from clients, is not read then (default: either, see `http::client_address`)
-/// | | `ipv6_prefix` | the bits of an IPv6 address that identify a client, 1 to 128 (default: 64) |
+/// | `proxy_field` | `X-Forwarded-For` or `Forwarded`: the one that they write (default: either) |
+/// | `ipv6_prefix` | the bits of an IPv6 address that identify a client, 1 to 128 (default: 64) |
 /// | `routes` | which requests are limited, see below (default: none) |
 ///
 /// A route has a `path` and, optionally, up to `limits::max_route_methods` `methods`, see

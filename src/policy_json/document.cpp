@@ -76,9 +76,9 @@ void read_policies(document_data& document, const node_ref& all) {
         made.version = f["version"].integer(1, limits::max_exact_integer);
     const auto field =
         f.has("proxy_field") ? read_proxy_field(f["proxy_field"]) : http::forwarding_field::either;
-    if (f.has("trusted_proxies"))
-        made.proxies = read_proxies(f["trusted_proxies"], field);
-    else if (f.has("proxy_field"))
+    const auto none = http::trusted_proxies{0, field};
+    made.proxies = f.has("trusted_proxies") ? read_proxies(f["trusted_proxies"], field) : none;
+    if (f.has("proxy_field") && made.proxies == none)
         f["proxy_field"].refuse("has no effect without trusted_proxies");
     if (f.has("ipv6_prefix"))
         made.prefixes.v6 = static_cast<int>(f["ipv6_prefix"].integer(1, 128));

@@ -257,11 +257,13 @@ BOOST_AUTO_TEST_CASE(an_error_has_its_position) {
 
 namespace {
 
-/// The problems of a document with the policies `ip`, `key` and `known`, and these fields.
+/// The problems of a document with the policies `ip`, `shadow`, `key` and `known`, and these
+/// fields.
 std::string problems_of(const std::string& fields) {
     std::string out;
     for (const auto& f : tool::lint::findings_of(
-             R"({"policies": {"ip": "1/s", "key": {"rules": "1/s", "key": "header:X-Api-Key|ip"},
+             R"({"policies": {"ip": "1/s", "shadow": "1/s shadow",
+                "key": {"rules": "1/s", "key": "header:X-Api-Key|ip"},
                 "known": {"rules": "1/s", "key": "verified:header:X-Api-Key|ip"}}, )" +
              fields + "}"))
         if (f.problem == problem::invented_key || f.problem == problem::no_proxy_field)
@@ -275,8 +277,10 @@ BOOST_AUTO_TEST_CASE(keys_that_a_client_can_invent_are_found_where_nothing_else_
     BOOST_TEST(problems_of(R"("routes": [{"path": "/a", "policy": "key"},
                                          {"path": "/b", "policies": ["key", "ip"]},
                                          {"path": "/c", "policies": []},
+                                         {"path": "/d", "policies": ["shadow", "key"]},
+                                         {"path": "/e", "policies": ["shadow"]},
                                          {"path": "/*", "policy": "known"}])") ==
-               "routes[0] invented_key;");
+               "routes[0] invented_key;routes[3] invented_key;");
 }
 
 BOOST_AUTO_TEST_CASE(proxies_without_the_field_that_they_write_are_found) {

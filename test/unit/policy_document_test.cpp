@@ -192,8 +192,9 @@ BOOST_AUTO_TEST_CASE(the_field_of_proxies_may_be_named) {
     check(R"({"policies": {}, "trusted_proxies": 1, "proxy_field": "X-Real-IP"})",
           "proxy_field: invalid value (got the text 'X-Real-IP', expected X-Forwarded-For or "
           "Forwarded)");
-    check(R"({"policies": {}, "proxy_field": "Forwarded"})",
-          "proxy_field: has no effect without trusted_proxies");
+    for (const auto* const none : {"", R"("trusted_proxies": 0, )", R"("trusted_proxies": [], )"})
+        check(R"({"policies": {}, )" + std::string{none} + R"("proxy_field": "Forwarded"})",
+              "proxy_field: has no effect without trusted_proxies");
     check(R"({"policies": {}, "trusted_proxies": ["0.0.0.0/1", "128.0.0.0/1"]})",
           "trusted_proxies: networks of trusted proxies: too large (expected less than half of the "
           "IPv4 addresses)");

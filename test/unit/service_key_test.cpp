@@ -117,6 +117,10 @@ BOOST_AUTO_TEST_CASE(a_key_that_no_request_has_is_refused_with_the_form) {
         BOOST_TEST(
             refused("user=" + std::string{user}, "user").starts_with("KEY: no key has this text"),
             user);
+    for (const std::string_view value : {" a", "a ", "\ta", " "})
+        BOOST_TEST(refused("header:x=" + std::string{value}, "header:X")
+                       .starts_with("KEY: no key has this text"),
+                   value);
     BOOST_TEST(refused("user=", "user") ==
                "KEY: no key has a field without a value (got user=, expected user=VALUE)");
     BOOST_TEST(refused("ip=2001:db8::1/48", "ip") ==
@@ -132,6 +136,8 @@ BOOST_AUTO_TEST_CASE(without_a_route_an_application_has_keys_of_its_own) {
         BOOST_TEST(service_key(key) == key);
     }
     BOOST_TEST(service_key("user=1;ip=2001:db8:0:ff::1", d, "t") == "user=1;ip=2001:db8::/56");
+    for (const std::string_view key : {"ip=2001:db8::/64", "ip=192.0.2.0/24"})
+        BOOST_TEST(service_key(key, d, "t") == key);
 }
 
 BOOST_AUTO_TEST_CASE(without_a_document_an_address_must_be_one_of_a_key) {
@@ -142,6 +148,9 @@ BOOST_AUTO_TEST_CASE(without_a_document_an_address_must_be_one_of_a_key) {
     BOOST_TEST(service_key("ip=2001:DB8::7/64") == "ip=2001:db8::/64");
     BOOST_TEST(service_key("ip=2001:db8::7/128") == "ip=2001:db8::7");
     BOOST_TEST(service_key("ip=::ffff:192.0.2.7;route=/x") == "ip=192.0.2.7;route=/x");
+    for (const std::string_view text : {"fe80::1", "fe80::1%eth0", "fe80::1/64"})
+        BOOST_TEST(service_key("ip=" + std::string{text}) == "ip=fe80::1", text);
+    BOOST_TEST(service_key("ip=64:ff9b::192.0.2.7") == "ip=192.0.2.7");
     BOOST_TEST(problem_without_document("ip=2001:db8::bad") ==
                "KEY: services count IPv6 clients by network, so this is not the key of one (got "
                "ip=2001:db8::bad, expected ip=2001:db8::/64, or another length if "

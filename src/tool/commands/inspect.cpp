@@ -152,6 +152,7 @@ struct inspect_options {
         const auto own = service_key(key);
         servers at{server.config()};
         const auto result = search(at, own, server.prefix, tags(), budget);
+        at.require_all_keys();
         if (out.is_json()) {
             out.object({{"key", json_text(own)},
                         {"is_complete", result.is_complete},

@@ -110,6 +110,7 @@ struct top_options {
     void show(output& out, servers& at, state_reader& reader, ranking& known) const {
         const auto pause = std::chrono::milliseconds{std::llround(interval * 1000)};
         reader.read_next(known);
+        at.require_all_keys();
         for (std::uint64_t round = 0; rounds == 0 || round < rounds; ++round) {
             at.pause(pause);
             reader.read(known.names(), known);

@@ -9,6 +9,8 @@
 #include <tool/frame/key_call.hpp>
 #include <tool/frame/with_limiter.hpp>
 
+#include <stdexcept>
+
 namespace tool {
 
 void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning) {
@@ -56,6 +58,9 @@ int key_call::ask(output& out, const verb& make) const {
 }
 
 int key_call::change(output& out, const std::string& done, const verb& make) const {
+    if (server.server.starts_with("memory:"))
+        throw std::runtime_error{"--server: memory: ends with the command, so nothing would be "
+                                 "changed (expected the address of a server)"};
     (void)call(out, done + "; now ", make);
     return exit_allowed;
 }

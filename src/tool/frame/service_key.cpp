@@ -10,6 +10,7 @@
 #include <colimit/detail/access.hpp>
 #include <colimit/key.hpp>
 #include <http/address_text.hpp>
+#include <http/blanks.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -74,10 +75,18 @@ struct field {
     return length;
 }
 
+/// Returns whether the key of an address depends on the length of the prefix: not if it is of IPv4,
+/// in any form, or of the link.
+[[nodiscard]] bool has_network(const boost::asio::ip::address& a) {
+    const auto key_with = [&](int v6) { return std::string{colimit::key::address(a, {.v6 = v6})}; };
+    return key_with(64) != key_with(128);
+}
+
 /// Returns the field of an address or a network, `ip=2001:db8::/64`.
 /// @param bits those of the document; nullopt if there is none
-[[nodiscard]] scoped_key address_key(const field& f,
-                                     const std::optional<colimit::address_prefixes>& bits) {
+/// @param is_only whether the keys have no other length than that of the document
+[[nodiscard]] scoped_key
+address_key(const field& f, const std::optional<colimit::address_prefixes>& bits, bool is_only) {
     const auto slash = f.value.find('/');
     const auto address = colimit::http::parse_address(f.value.substr(0, slash));
     if (!address || (slash != std::string_view::npos && canonical(*address) != *address))
@@ -88,8 +97,8 @@ struct field {
     if (slash != std::string_view::npos)
         (is_v4 ? used.v4 : used.v6) =
             read_length(f, f.value.substr(slash + 1), is_v4,
-                        bits ? std::optional{is_v4 ? bits->v4 : bits->v6} : std::nullopt);
-    else if (!bits && !is_v4)
+                        is_only ? std::optional{is_v4 ? used.v4 : used.v6} : std::nullopt);
+    else if (!bits && has_network(*address))
         refuse(f.whole, "services count IPv6 clients by network, so this is not the key of one",
                std::string{colimit::key::address(*address)} +
                    ", or another length if the service has one; --policies FILE reads it there");
@@ -181,7 +190,7 @@ class key_maker {
         if (!f.has_value)
             made_ = access::with_name(made_, f.whole);
         else if (f.name == "ip")
-            made_ = access::with_name(made_, address_key(f, document_.prefixes()));
+            made_ = access::with_name(made_, address_key(f, document_.prefixes(), true));
         else
             add_text(f);
     }
@@ -193,6 +202,8 @@ class key_maker {
                              escaped(f.whole) + ")"};
         if (f.name == "method")
             check_method(f);
+        if (f.name.starts_with("header:") && colimit::http::without_blanks(value) != value)
+            refuse(f.whole, "no key has this text", "the value without blanks around it");
         made_ = access::with_field(made_, f.name, value);
     }
 
@@ -240,8 +251,8 @@ class key_maker {
     for (const auto text : split(given, ';')) {
         const auto f = read_field(text);
         key += key.empty() ? "" : ";";
-        key +=
-            f.name == "ip" && f.has_value ? std::string{address_key(f, bits)} : std::string{text};
+        key += f.name == "ip" && f.has_value ? std::string{address_key(f, bits, false)}
+                                             : std::string{text};
     }
     return key;
 }

@@ -15,15 +15,23 @@ namespace {
 
 using colimit::keyed_policy;
 
+/// Returns whether the policy has a rule that is not in shadow mode.
+[[nodiscard]] bool may_deny(const colimit::policy& p) {
+    return !std::ranges::all_of(p.rules(), &colimit::rule::is_shadow);
+}
+
 void look_at_keys(std::span<const keyed_policy> policies, std::size_t route,
                   std::vector<finding>& found) {
     const auto is_chosen = [](const keyed_policy& p) { return p.key.is_chosen_by_client(); };
-    if (policies.empty() || !std::ranges::all_of(policies, is_chosen))
+    const auto chosen = std::ranges::find_if(policies, is_chosen);
+    if (chosen == policies.end() || std::ranges::any_of(policies, [&](const keyed_policy& p) {
+            return !is_chosen(p) && may_deny(p.limit);
+        }))
         return;
     found.push_back({problem::invented_key, "routes[" + std::to_string(route) + "]",
                      "a client that invents values has a new key, with a whole limit, for each "
                      "request: the key of each policy is like '" +
-                         to_string(policies.front().key) +
+                         to_string(chosen->key) +
                          "' (write verified:header:NAME and set guard_options::verifier, or add a "
                          "policy with the key ip)"});
 }

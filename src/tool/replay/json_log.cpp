@@ -3,6 +3,7 @@
 // The parser is that of documents of policies, with its limits.
 
 #include <tool/replay/json_log.hpp>
+#include <tool/replay/limits.hpp>
 #include <tool/replay/times.hpp>
 
 #include <base/bytes.hpp>
@@ -101,6 +102,8 @@ log_reading json_reader::read(std::string_view text) {
     }
     if (key->empty() || key->size() > longest_key)
         return {{}, key->empty() ? "the key is empty" : "the key is longer than 255 bytes"};
+    if (is_list_of_addresses(*key))
+        return {{}, "the key is a list of addresses, not the address of one client"};
     const auto [moment, problem] = read_any_time(*time);
     if (!problem.empty())
         return {{}, problem};

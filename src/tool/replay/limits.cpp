@@ -9,6 +9,7 @@
 #include <colimit/http_request.hpp>
 #include <colimit/key.hpp>
 #include <http/address_text.hpp>
+#include <http/blanks.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -33,7 +34,26 @@ namespace {
     return text == "global" || text.starts_with("global+tag:");
 }
 
+/// Returns whether a route has the policy; others are for calls of the program.
+[[nodiscard]] bool is_used(const colimit::policy_document& document, std::string_view policy) {
+    for (std::size_t i = 0; i < document.routes().size(); ++i)
+        if (std::ranges::any_of(document.policies_of(i),
+                                [&](const auto& p) { return p.limit.name() == policy; }))
+            return true;
+    return false;
+}
+
 } // namespace
+
+bool is_list_of_addresses(std::string_view text) {
+    const auto is_address = [](std::string_view one) {
+        return colimit::http::parse_address(without_port(colimit::http::without_blanks(one)))
+            .has_value();
+    };
+    return text.find(',') != std::string_view::npos &&
+           (is_address(text.substr(0, text.find(','))) ||
+            is_address(text.substr(text.rfind(',') + 1)));
+}
 
 void limits::add(const colimit::policy& p) {
     // Packed states could not be removed from a server.
@@ -50,7 +70,8 @@ limits::limits(const colimit::policy& each) {
 limits::limits(colimit::policy_document document)
     : prefixes_(document.prefixes()), document_(std::move(document)) {
     for (const auto& p : document_->policies())
-        add(p);
+        if (is_used(*document_, p.name()))
+            add(p);
 }
 
 limits::limits(colimit::policy_document document, std::string_view policy, bool has_requests)

@@ -22,6 +22,10 @@
 
 namespace tool::replay {
 
+/// Returns whether a text has several addresses, as `X-Forwarded-For` does: no client is all of
+/// them.
+[[nodiscard]] bool is_list_of_addresses(std::string_view text);
+
 /// One key of a request, and an index of `limits::policies`.
 struct check {
     std::size_t policy;

@@ -63,6 +63,9 @@ void print_sums(std::ostream& out, const subject& what, const statistics& found)
     sum("allowed", granted) << std::setw(11) << share(granted) << '\n';
     sum("limited", found.limited) << std::setw(11) << share(found.limited) << "   of "
                                   << counted(found.clients_limited.size(), "client") << '\n';
+    if (found.unlimited != 0)
+        sum("no policy", found.unlimited)
+            << std::setw(11) << share(found.unlimited) << "   by the routes of the document\n";
     if (what.rules.size() < 2)
         return;
     for (std::size_t i = 0; i < what.rules.size(); ++i)
@@ -73,7 +76,9 @@ void print_sums(std::ostream& out, const subject& what, const statistics& found)
 void print_clients(std::ostream& out, const history& log, const statistics& found,
                    const layout& form) {
     if (found.limited == 0) {
-        out << "No client would have been limited.\n";
+        out << (found.unlimited == found.requests
+                    ? "No route of the document limits any request of this log.\n"
+                    : "No client would have been limited.\n");
         return;
     }
     const auto count = std::min(form.top, found.clients_limited.size());

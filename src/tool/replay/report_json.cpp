@@ -60,6 +60,7 @@ json::object report_object(const subject& what, const history& log, const statis
             {"last", second(log.requests.back().time)},
             {"requests", found.requests},
             {"denied", found.limited},
+            {"unlimited", found.unlimited},
             {"rules", rules_of(what, found)},
             {"clients", found.clients},
             {"clients_denied", found.clients_limited.size()},

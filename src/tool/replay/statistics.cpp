@@ -22,6 +22,8 @@ statistics count(const history& log, const std::vector<verdict>& verdicts, std::
         auto& client = clients[request.client];
         client.client = request.client;
         ++client.requests;
+        if (!log.calls.empty() && log.calls[request.call].empty())
+            ++result.unlimited;
         if (verdicts[i] == allowed)
             continue;
         ++result.limited;

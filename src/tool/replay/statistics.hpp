@@ -29,6 +29,7 @@ struct client_statistics {
 struct statistics {
     std::size_t requests = 0;
     std::size_t limited = 0;
+    std::size_t unlimited = 0; ///< requests that no route limits, or one without policies
     std::vector<std::size_t> limited_by_rule;
     std::size_t clients = 0;
     /// Sorted by denials, most first; of equals the one that was denied first.

@@ -37,6 +37,8 @@ class link final : public std::enable_shared_from_this<link>,
         return is_lost_ || (expected_ == answers_.size() && expected_ != 0);
     }
     [[nodiscard]] bool is_lost() const noexcept { return is_lost_; }
+    /// Returns whether the server has said that it is a node of a cluster.
+    [[nodiscard]] bool is_cluster() const noexcept { return is_cluster_; }
     /// Returns the replies in the order of the commands.
     [[nodiscard]] std::vector<reply> take();
     /// Returns why there is no reply, in words.
@@ -45,6 +47,9 @@ class link final : public std::enable_shared_from_this<link>,
 
   private:
     // Requests of the connection.
+    void begin_connection(const colimit::redis::server_facts& server) override {
+        is_cluster_ = server.is_cluster;
+    }
     void lose_connection(std::uint64_t /*sent*/) override {
         is_lost_ = is_lost_ || expected_ != 0;
         is_written_ = true;
@@ -75,6 +80,7 @@ class link final : public std::enable_shared_from_this<link>,
     colimit::redis::connection connection_;
     bool is_open_ = false;
     bool is_lost_ = false;
+    bool is_cluster_ = false;
     bool is_written_ = true;
     std::string request_;
     std::size_t expected_ = 0;

@@ -167,6 +167,16 @@ void servers::find_nodes(const redis::address& where) {
         throw std::runtime_error{asked + " is not a node of a cluster with slots"};
 }
 
+void servers::require_all_keys() {
+    if (!map_.masters().empty() || !links_.front()->is_cluster())
+        return;
+    const auto slots = ask(0, {{"CLUSTER", "SLOTS"}}).front();
+    if (slots.is_error() || read_map(slots, "localhost").masters().size() != 1)
+        throw std::runtime_error{names_.front() +
+                                 ": a node of a cluster, which has only a part of the keys; its "
+                                 "address is redis+cluster://host:port"};
+}
+
 std::size_t servers::of(std::string_view redis_key) const {
     if (map_.masters().empty())
         return 0;

@@ -35,6 +35,9 @@ class servers {
     servers& operator=(const servers&) = delete;
 
     [[nodiscard]] std::size_t count() const noexcept { return links_.size(); }
+    /// Checks, after a command, that the servers have all keys: a search in one node of several
+    /// would report that nothing is stored.
+    void require_all_keys();
     /// Returns the index of the server that has this Redis key.
     [[nodiscard]] std::size_t of(std::string_view redis_key) const;
 
