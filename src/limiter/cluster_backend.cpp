@@ -170,6 +170,11 @@ bool cluster_backend::is_refused(std::size_t group, const member& m) {
     if (!has_no_node && !retries_.is_any_open())
         return false;
     const auto now = steady_now();
+    if (has_no_node && retries_.is_open(group)) { // an attempt would wait for the next map in vain
+        if (!retries_.refuses(group, now))
+            finder_.request();
+        return true;
+    }
     if (retries_.refuses(group, now) || retries_.refuses(m.number, now))
         return true;
     if (has_no_node)

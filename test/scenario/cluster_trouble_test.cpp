@@ -199,6 +199,30 @@ BOOST_FIXTURE_TEST_CASE(calls_do_not_wait_for_a_cluster_that_says_it_is_down, tr
     });
 }
 
+/// However rarely: an attempt would have no reply.
+BOOST_FIXTURE_TEST_CASE(calls_do_not_wait_for_an_owner_that_no_map_names, troubled) {
+    cluster.wiped.insert(2);
+    auto l = live{context, cluster.address(), usual_timeout};
+    const auto key = keys_on(2, 1, redis::slot_count, false).front();
+    run([&]() -> asio::awaitable<void> {
+        (void)co_await longest_call(l, key, errc::unavailable);
+        for (auto i = 0; i < 20; ++i) {
+            co_await test::pause_for(400ms);
+            const auto before = now();
+            const auto [ec, d] = co_await l.allow(key, many);
+            BOOST_TEST((ec == errc::unavailable), ec.message());
+            BOOST_TEST((now() - before < 1ms));
+        }
+        BOOST_TEST((l.limiter.health().state == health_state::degraded));
+        check_names(l, "no node of the cluster serves slot");
+        cluster.wiped.clear();
+        const auto began = now();
+        co_await l.until_it_works(key, many);
+        BOOST_TEST((now() - began <= 2s));
+        BOOST_TEST((l.limiter.health().state == health_state::ready));
+    });
+}
+
 BOOST_FIXTURE_TEST_CASE(calls_do_not_wait_for_a_map_that_no_node_has, troubled) {
     for (std::size_t i = 0; i < cluster.servers().size(); ++i)
         node(i).stop();

@@ -208,6 +208,8 @@ BOOST_AUTO_TEST_CASE(calls_that_come_in_bursts_are_leased_as_far_as_they_are_spe
 
 BOOST_AUTO_TEST_CASE(a_key_that_is_called_often_is_decided_without_the_store) {
     for (const auto& r : {window, counter, bucket}) {
+        BOOST_TEST(outcome_with(r, {.processes = 1, .load = 100}).sent_percent() <= 20);
+        BOOST_TEST(outcome_with(r, {.processes = 1, .load = 200}).sent_percent() <= 10);
         BOOST_TEST(outcome_with(r, {.processes = 1, .load = 700}).sent_percent() <= 5);
         BOOST_TEST(outcome_with(r, {.processes = 4, .load = 700}).sent_percent() <= 15);
     }
