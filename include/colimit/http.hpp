@@ -53,9 +53,10 @@ struct field_options {
 /// Returns the body of a denied response, of the type `problem_type`: an RFC 9457 problem with
 /// type, title, status and `violated-policies`, the names of the rules that denied. The type is
 /// `quota-exceeded`, or for a decision with status 503 `temporary-reduced-capacity`, or for a block
-/// `abnormal-usage-detected`, all as the draft below registers them.
+/// `abnormal-usage-detected`, all as the draft below registers them. If the call is allowed, the
+/// body is empty.
 /// @param prefix as `field_options::prefix`
-/// @pre the decision is not allowed, and was made under the policy
+/// @pre the decision was made under the policy
 [[nodiscard]] std::string problem_body(const policy& p, const decision& d,
                                        std::string_view prefix = {});
 

@@ -153,7 +153,8 @@ std::optional<std::int64_t> retry_after(const decision& d) noexcept {
 }
 
 std::string problem_body(const policy& p, const decision& d, std::string_view prefix) {
-    BOOST_ASSERT(!d.allowed());
+    if (d.allowed())
+        return {};
     const auto& rules = compiled(p);
     auto violated = boost::json::array{};
     for (std::size_t i = 0; i < d.rules.size() && is_counted(d); ++i)
