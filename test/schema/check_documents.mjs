@@ -86,7 +86,7 @@ function validDocument() {
     maybe(made, '$schema', () => 'policies.schema.json');
     maybe(made, 'version', () => oneOf(1, 7, 9007199254740991));
     maybe(made, 'trusted_proxies', () => oneOf(0, 32, [], ['10.0.0.0/8', '::1', '2001:db8::/32', '192.0.2.7']));
-    if (made.trusted_proxies !== undefined) maybe(made, 'proxy_field', () => oneOf('X-Forwarded-For', 'Forwarded'));
+    if (made.trusted_proxies > 0 || made.trusted_proxies?.length > 0) maybe(made, 'proxy_field', () => oneOf('X-Forwarded-For', 'Forwarded'));
     maybe(made, 'ipv6_prefix', () => 1 + below(128));
     // A request names no member.
     const ofRoutes = names.filter((n) => !JSON.stringify(made.policies[n]).includes('distinct'));
@@ -137,6 +137,7 @@ const mistakes = {
     'too many proxies': (d) => { d.trusted_proxies = 33; },
     'another field of proxies': (d) => { d.trusted_proxies = 1; d.proxy_field = 'X-Real-IP'; },
     'a field of no proxies': (d) => { delete d.trusted_proxies; d.proxy_field = 'Forwarded'; },
+    'a field of none': (d) => { d.trusted_proxies = oneOf(0, []); d.proxy_field = 'Forwarded'; },
     'a name as a network': (d) => { d.trusted_proxies = ['proxy.example.org']; },
     'too many networks': (d) => { d.trusted_proxies = Array(257).fill('::1'); },
     'a name of a policy with a blank': (d) => { d.policies['a b'] = '1/s'; },
