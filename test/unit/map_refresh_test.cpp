@@ -457,6 +457,25 @@ BOOST_AUTO_TEST_CASE(a_cluster_without_slots_is_asked_again_until_it_has_some) {
     BOOST_TEST((refresh.on_reply(query.number, map_of(), epoch(1), now) == outcome::changed));
 }
 
+/// The owner that a slot keeps may have failed, so the map is asked for again, until a node names
+/// one.
+BOOST_AUTO_TEST_CASE(a_map_that_leaves_slots_out_is_asked_for_again_after_pauses) {
+    const auto partial =
+        slot_map{{master(1), master(2)}, {}, {{5'000, 9'999, 0}, {10'000, 16'383, 1}}};
+    auto refresh = settled();
+    auto now = std::int64_t{10 * s};
+    refresh.request(now);
+    for (int i = 0; i < 10; ++i) {
+        const auto query = next_query(refresh, now);
+        (void)refresh.on_reply(query.number, partial, epoch(6), now);
+        BOOST_TEST(refresh.wake_at() > now);
+        BOOST_TEST(refresh.wake_at() <= now + 2 * s);
+    }
+    const auto query = next_query(refresh, now);
+    (void)refresh.on_reply(query.number, map_of(1), epoch(6), now);
+    BOOST_TEST(refresh.wake_at() > now + 5 * s);
+}
+
 /// Nodes know different parts of the map, at random. What is known of a slot is what the last node
 /// said that knew its owner.
 BOOST_AUTO_TEST_CASE(a_map_that_is_known_never_becomes_smaller) {
