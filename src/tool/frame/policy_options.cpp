@@ -20,7 +20,7 @@ namespace {
     std::string names;
     for (const auto& p : policies)
         names.append(names.empty() ? "" : ", ").append(p.name());
-    return names;
+    return names.empty() ? "no policies" : names;
 }
 
 /// @param path of the document, for messages
