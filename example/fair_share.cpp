@@ -61,7 +61,7 @@ counts run_process(const std::string& server, const colimit::policy& limit, int 
     asio::io_context context;
     colimit::config settings;
     settings.server = server;
-    settings.timeout = 1s;
+    settings.timeout = 10s;
     settings.on_failure = colimit::failure_mode::error; // of a server that is needed here
     colimit::limiter limiter{context.get_executor(), settings};
     counts made;

@@ -171,8 +171,10 @@ bool cluster_backend::is_refused(std::size_t group, const member& m) {
         return false;
     const auto now = steady_now();
     if (has_no_node && retries_.is_open(group)) { // an attempt would wait for the next map in vain
-        if (!retries_.refuses(group, now))
+        if (!retries_.refuses(group, now)) {
+            retries_.reject(group, now, true);
             finder_.request();
+        }
         return true;
     }
     if (retries_.refuses(group, now) || retries_.refuses(m.number, now))

@@ -116,8 +116,8 @@ class wait_lines {
     /// `keeps`. Returns whether it is to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
     /// Lets the first call of each line of a key ask now, or as soon as those that ask are decided:
-    /// what was given back is there for all versions of a policy. The line whose first call has
-    /// waited for longest asks before the others, so none of them has all places.
+    /// what was given back is there for all versions of a policy. Of the lines that sleep, the one
+    /// whose first call has waited for longest asks before the others, so none has all places.
     /// @param since when the turn began in which the place was acquired
     void wake_line(const hash::digest& key, std::int64_t since) noexcept;
     /// Called when a place was granted. Returns when the turn began to which it belongs: now,

@@ -199,9 +199,10 @@ BOOST_AUTO_TEST_CASE(a_slot_without_an_owner_is_named) {
         c.connect(i).must({"CLUSTER", "DELSLOTS", slot});
     auto l = live{address_of(c), [](config& s) { s.timeout = 150ms; }};
     l.run([&]() -> asio::awaitable<void> {
-        co_await l.until_code(key, three_per_hour, errc::unavailable);
-        const auto text = l.limiter.last_error().value().text;
-        BOOST_TEST(text.find("slot") != std::string::npos, text);
+        for (auto text = std::string{}; text.find("slot") == std::string::npos;) {
+            co_await l.until_code(key, three_per_hour, errc::unavailable);
+            text = l.limiter.last_error().value_or(problem{}).text;
+        }
         for (std::size_t i = 0; i < c.size(); ++i)
             c.connect(i).must({"CLUSTER", "SETSLOT", slot, "NODE", c.id(1)});
         co_await l.until_it_works(key, three_per_hour);

@@ -206,7 +206,7 @@ BOOST_FIXTURE_TEST_CASE(calls_do_not_wait_for_an_owner_that_no_map_names, troubl
     const auto key = keys_on(2, 1, redis::slot_count, false).front();
     run([&]() -> asio::awaitable<void> {
         (void)co_await longest_call(l, key, errc::unavailable);
-        for (auto i = 0; i < 20; ++i) {
+        for (auto i = 0; i < 60; ++i) {
             co_await test::pause_for(400ms);
             const auto before = now();
             const auto [ec, d] = co_await l.allow(key, many);

@@ -115,6 +115,9 @@ struct world {
         BOOST_TEST_REQUIRE(!*ec);
     }
 
+    /// Acquires a slot whose renewal is due now, and whose lease is long enough for any halt.
+    void take_due(const policy& p);
+
     boost::asio::io_context context;
     std::shared_ptr<detail::limiter_core> core =
         std::make_shared<detail::limiter_core>(context.get_executor(), config{}, false);
@@ -126,8 +129,15 @@ struct world {
 
 const auto hour = policy{"hour", concurrent(1).lease(1h)};
 const auto brief = policy{"brief", concurrent(1).lease(300ms)};
-/// Long enough for a process that is halted for a second.
-const auto seconds = policy{"seconds", concurrent(1).lease(3s)};
+/// When its renewal is due, long enough for a process that is halted for three seconds.
+const auto seconds = policy{"seconds", concurrent(1).lease(9s)};
 const auto lost_reply = make_error_code(errc::outcome_unknown);
+
+inline void world::take_due(const policy& p) {
+    ask(p);
+    s->asked_for->asked_at -= s->asked_for->lease / 3;
+    s->decide(true);
+    until([this] { return ec.has_value(); });
+}
 
 } // namespace colimit::slot_keeper_test

@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(policies_and_verbs_that_do_not_fit_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_is_renewed_before_its_lease_ends) {
-    const auto held = acquire(policy{"p", concurrent(1).lease(3s)});
+    const auto held = acquire(policy{"p", concurrent(1).lease(9s)});
     test::run_until(context, [&] { return l->statistics().slots_renewed == 1; });
     BOOST_TEST(!held.lost());
     BOOST_TEST(l->statistics().slots_held == 1U);

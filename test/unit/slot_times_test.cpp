@@ -62,19 +62,19 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(a_renewal_begins_a_new_lease_from_its_question) {
-    take(seconds);
+    take_due(hour);
     const auto first_due = s->asked_for->due;
     const auto first_end = s->asked_for->ends;
     until_asked(verb::renew);
     const auto& slot = *s->asked_for;
-    BOOST_TEST(slot.asked_at >= first_due - 250'000 / 4); // not earlier than to join others
+    BOOST_TEST(slot.asked_at >= first_due - second / 4); // not earlier than to join others
     BOOST_TEST(slot.asked_at <= steady_now());
     BOOST_TEST(slot.ends == first_end);
     BOOST_TEST(slot.due == first_end); // for as long as there is no reply
     s->decide(true);
     until([this] { return core->statistics().slots_renewed == 1; });
-    BOOST_TEST(slot.ends == slot.asked_at + 3 * second - 3'000);
-    BOOST_TEST(slot.due == slot.asked_at + second);
+    BOOST_TEST(slot.ends == slot.asked_at + 3'600 * second - 3'600'000);
+    BOOST_TEST(slot.due == slot.asked_at + 1'200 * second);
     BOOST_TEST(core->statistics().slots_held == 1U);
     BOOST_TEST(!got.lost());
 }
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_is_due_when_its_lease_ends_is_not_renewed_befor
 BOOST_AUTO_TEST_CASE(
     a_renewal_that_failed_is_made_again_after_a_twelfth_of_the_lease_or_at_its_end) {
     for (const auto at_end : {false, true}) {
-        take(seconds);
+        take_due(seconds);
         auto& slot = *s->asked_for;
         until([&] { return slot.renewal.has_value(); });
         const auto end = slot.due;
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(
         const auto before = steady_now();
         s->fail(lost_reply);
         until([&] { return slot.due != end; });
-        BOOST_TEST((at_end ? slot.due == slot.ends : is_after(slot.due, 250'000, before)));
+        BOOST_TEST((at_end ? slot.due == slot.ends : is_after(slot.due, 3 * second / 4, before)));
         BOOST_TEST((slot.state == slot_state::held));
         got.release();
         s->decide(true);
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(a_release_that_failed_is_made_again_after_a_pause) {
-    for (const auto& [p, pause] : {std::pair{&hour, second}, std::pair{&seconds, second / 4}}) {
+    for (const auto& [p, pause] : {std::pair{&hour, second}, std::pair{&seconds, 3 * second / 4}}) {
         take(*p);
         auto& slot = *s->asked_for;
         got.release();
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_slot_is_not_renewed_in_the_microsecond_in_which_its_lease
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_whose_lease_has_ended_is_lost_though_its_renewal_is_granted) {
-    take(seconds);
+    take_due(hour);
     auto& slot = *s->asked_for;
     until([&] { return slot.renewal.has_value(); });
     slot.ends = steady_now();
