@@ -46,8 +46,9 @@ class guard {
 
     /// Finds the route of a request, and its keys under the policies of the route, and checks them:
     /// one policy with `allow`, several with one `allow_all`, so that all or none are charged. On a
-    /// cluster their keys need a common tag then (`tag:NAME`), otherwise each request ends with
-    /// `errc::invalid_argument`. A request without a route is allowed, with an empty verdict.
+    /// cluster their keys need a common tag then (`tag:NAME`): otherwise they are checked one by
+    /// one, so a request that one policy denies may have been charged to others, and the call
+    /// ends with `errc::invalid_argument`. A request without a route is allowed, with an empty verdict.
     /// Completes with the verdict, on the handler's associated executor, never from within this
     /// function.
     ///

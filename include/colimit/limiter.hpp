@@ -158,7 +158,8 @@ class limiter : public sketch_verbs {
         return refund(key, p, charge_options{}, std::forward<Token>(token));
     }
 
-    /// Deletes the key's state under the policy: its whole limit is available again.
+    /// Deletes the key's state under the policy: its whole limit is available again, or what
+    /// `rule::initially` gives to a new key.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto reset(std::string_view key, const policy& p, const reset_options& options,
                Token&& token = Token{}) {
@@ -171,7 +172,7 @@ class limiter : public sketch_verbs {
     }
 
     /// Denies every call for the key under the policy for `length`, 0 to 100 years, regardless of
-    /// its rules; `reset` lifts the block. An existing block that lasts longer stays. Completes as
+    /// its rules, unless the policy is in shadow mode; `reset` lifts the block. An existing block that lasts longer stays. Completes as
     /// a peek of cost 0 afterwards would.
     template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
     auto block(std::string_view key, const policy& p, std::chrono::duration<Rep, Period> length,
@@ -285,7 +286,8 @@ class limiter : public sketch_verbs {
         return once(id, ttl, reset_options{}, std::forward<Token>(token));
     }
 
-    /// Makes many checks in one round trip, each independent, like an `allow`. Completes with
+    /// Makes many checks in as few requests as possible, each independent, like an `allow`:
+    /// up to `config::batch_size` keys of a policy share one. Completes with
     /// `void(error_code)` when all are decided; each check then has its `ec` and `result`. The
     /// checks must live until then. If the call is cancelled or the limiter closed, the call and
     /// the undecided checks have `operation_aborted` or `errc::closed`.
@@ -317,8 +319,8 @@ class limiter : public sketch_verbs {
     /// `config::server_module` requires; `last_error` has the details.
     ///
     /// The handshake checks the credentials, and that the server knows the commands that a check of
-    /// an ordinary policy needs and lets the user run them: TIME, MGET, SET, EVALSHA and SCRIPT
-    /// LOAD (with `execution_mode::function` FCALL instead of the last two; with
+    /// an ordinary policy needs and lets the user run them: TIME, MGET, SET, SETRANGE, PEXPIRE,
+    /// PEXPIREAT, EVALSHA and SCRIPT LOAD (with `execution_mode::function` FCALL instead of the last two; with
     /// `execution_mode::multi` those that it lists; with the server module only COLIMIT.CHECK);
     /// otherwise `auth_failed`. It checks neither other commands, such as those for logs, nor key
     /// permissions, as a user may be restricted to the keys of some policies. Without the server

@@ -70,7 +70,8 @@ struct local_statistics {
 /// states that have recovered by the time of any call may be deleted.
 ///
 /// @par Errors
-/// Every verb throws `colimit::error` with `errc::invalid_argument` or `errc::invalid_key`, and
+/// Every verb throws `colimit::error` with `errc::invalid_argument` or `errc::invalid_key`, with
+/// `errc::invalid_policy` if the policy has a `concurrent` rule and the verb is none for it, and
 /// with an id `errc::server_error` if there is no room to remember it.
 ///
 /// @par Threads

@@ -68,7 +68,9 @@ inline constexpr std::string_view prometheus_content_type =
 ///     `colimit_received_bytes_total`, `colimit_reconnects_total`,
 ///     `colimit_breaker_openings_total`, `colimit_cached_denials`, `colimit_leases_total`,
 ///     `colimit_lease_tokens_taken_total`, `colimit_lease_tokens_spent_total`,
-///     `colimit_lease_tokens_lapsed_total`: as in `statistics`.
+///     `colimit_lease_tokens_lapsed_total`, `colimit_slots_held`, `colimit_slots_acquired_total`,
+///     `colimit_slots_renewed_total`, `colimit_slots_released_total`, `colimit_slots_lost_total`:
+///     as in `statistics`.
 ///
 /// @throws colimit::error with `errc::invalid_argument` if a label is not valid, or if two limiters
 /// have the same labels; its `reason` says which

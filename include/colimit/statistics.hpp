@@ -189,7 +189,7 @@ struct statistics : call_counts {
     std::uint64_t slots_acquired = 0;
     /// Renewals of their leases.
     std::uint64_t slots_renewed = 0;
-    /// Slots that were given back.
+    /// Slots that were given back before their lease had ended.
     std::uint64_t slots_released = 0;
     /// Slots whose lease has ended before they were given back, or that the store has forgotten.
     std::uint64_t slots_lost = 0;

@@ -11,10 +11,13 @@
 local key = ARGV[1]
 
 -- Commands with valid arguments.
-local NEEDED = {{'TIME'}, {'MGET', key}, {'SET', key, '', 'XX'}}
+-- A check that writes the counts and may not set their TTL would have charged.
+local NEEDED = {
+    {'TIME'}, {'MGET', key}, {'SET', key, '', 'XX'}, {'SETRANGE', key, '0', ''},
+    {'PEXPIRE', key, '1'}, {'PEXPIREAT', key, '1'},
+}
 local OTHERS = {
-    {'SETRANGE', key, '0', ''}, {'GET', key}, {'GETRANGE', key, '0', '0'}, {'BITCOUNT', key},
-    {'DEL', key}, {'EXISTS', key}, {'PEXPIREAT', key, '1'}, {'PEXPIRE', key, '1'},
+    {'GET', key}, {'GETRANGE', key, '0', '0'}, {'BITCOUNT', key}, {'DEL', key}, {'EXISTS', key},
     {'HMGET', key, 'f'}, {'HSET', key, 'f', 'v'}, {'HDEL', key, 'f'},
     {'UNLINK', key}, {'RENAME', key, key}, {'ZADD', key, '1', 'm'}, {'ZCARD', key},
     {'ZCOUNT', key, '0', '1'}, {'ZRANGE', key, '0', '0'}, {'ZRANGEBYSCORE', key, '0', '1'},

@@ -58,9 +58,16 @@ void report(const core::compiled_policy& rules, bool allowed, decision& d) noexc
     }
 }
 
-[[nodiscard]] decision static_decision(bool allowed, const policy_data& p,
+/// Returns whether the policy denies no call, as all of it is in shadow mode. `once` has no rules.
+[[nodiscard]] bool only_observes(const core::compiled_policy& rules) noexcept {
+    return rules.size > 0 && std::ranges::all_of(rules.all(), &core::compiled_rule::shadow);
+}
+
+/// @param mode allow or deny
+[[nodiscard]] decision static_decision(failure_mode mode, const policy_data& p,
                                        const call_request& request,
                                        std::chrono::microseconds ask_again) noexcept {
+    const auto allowed = mode == failure_mode::allow || only_observes(p.compiled);
     auto d = decision{};
     d.outcome = allowed ? outcome::allowed : outcome::denied;
     d.source = allowed ? decision_source::fail_open : decision_source::fail_closed;
@@ -138,7 +145,8 @@ void fallback::answer(operation& op) noexcept {
         return;
     if (op.fallback.mode == failure_mode::local) {
         try {
-            answer_here(op);
+            if (!answer_here(op))
+                return;
         } catch (const std::bad_alloc&) {
             return; // the error stands
         }
@@ -149,24 +157,29 @@ void fallback::answer(operation& op) noexcept {
 }
 
 void fallback::decide_statically(operation& op) const noexcept {
-    const auto allowed = op.fallback.mode == failure_mode::allow;
     if (op.checks.empty()) {
-        op.result = static_decision(allowed, *op.fallback.policy, op.request, ask_again_);
+        op.result = static_decision(op.fallback.mode, *op.fallback.policy, op.request, ask_again_);
         return;
     }
     for (auto& c : op.checks) {
-        c.result = static_decision(allowed, *access::data(c.policy),
+        c.result = static_decision(op.fallback.mode, *access::data(c.policy),
                                    make_request(verb::allow, c.options), ask_again_);
         c.ec = {};
     }
     op.result = core::most_restrictive(op.checks, &check_item::result);
 }
 
-void fallback::answer_here(operation& op) {
-    if (!op.checks.empty())
-        return answer_together(op);
-    if (op.fallback.policy->filter)
+bool fallback::answer_here(operation& op) {
+    if (op.checks.empty() && op.fallback.policy->filter)
         return answer_seen(op);
+    if (!op.checks.empty())
+        answer_together(op);
+    else
+        answer_single(op);
+    return true;
+}
+
+void fallback::answer_single(operation& op) {
     auto request = op.request;
     request.now = time_of(request);
     request.member = request.has_member ? bytes_of(op.fallback.member) : "";
@@ -183,13 +196,15 @@ void fallback::answer_alone(const policy_data& whole, std::string_view key,
     out = answered;
 }
 
-void fallback::answer_seen(operation& op) {
+bool fallback::answer_seen(operation& op) {
     const auto seen = filters_.decide(op.request.verb, bytes_of(op.fallback.key),
                                       *op.fallback.policy, time_of(op.request));
-    // If there is no room for another filter, every id is reported as new.
+    if (!seen) // there is no room for another filter
+        return false;
     op.result = {};
-    op.result.outcome = seen.value_or(false) ? outcome::denied : outcome::allowed;
+    op.result.outcome = *seen ? outcome::denied : outcome::allowed;
     op.result.source = decision_source::fallback;
+    return true;
 }
 
 void fallback::answer_together(operation& op) {

@@ -66,8 +66,10 @@ class fallback {
     [[nodiscard]] memory::store& store();
     [[nodiscard]] bool is_scaled(const policy_data& p) const noexcept;
     [[nodiscard]] const policy& scaled_of(const policy_data& whole);
-    void answer_here(operation& op);
-    void answer_seen(operation& op);
+    /// Returns false if the error stands.
+    [[nodiscard]] bool answer_here(operation& op);
+    [[nodiscard]] bool answer_seen(operation& op);
+    void answer_single(operation& op);
     void answer_together(operation& op);
     void answer_alone(const policy_data& whole, std::string_view key, const call_request& request,
                       decision& out);

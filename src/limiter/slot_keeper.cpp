@@ -147,7 +147,7 @@ void slot_keeper::drop(held_slot& of) noexcept {
 void slot_keeper::release(held_slot& of) noexcept {
     if (of.state == slot_state::held) {
         --held_;
-        ++released_;
+        ++(of.renewal || steady_now() < end_of_lease(of) ? released_ : lost_);
     } else if (of.state != slot_state::lost) { // a renewal whose reply was lost may have kept it
         return;
     }

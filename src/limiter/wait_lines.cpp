@@ -118,7 +118,9 @@ bool wait_lines::keeps(operation& op) {
     auto& line = *place.line;
     place.is_asking = false;
     --line.asking;
-    const auto is_denied = !op.ec && op.result.outcome == outcome::denied;
+    // What a failure mode decides without a store is no reason to ask again.
+    const auto is_decided = !op.ec && op.result.source != decision_source::fail_closed;
+    const auto is_denied = is_decided && op.result.outcome == outcome::denied;
     if (is_denied && place.is_cancelled)
         op.ec = boost::asio::error::operation_aborted;
     else if (is_denied && core_.is_closed())
@@ -129,7 +131,7 @@ bool wait_lines::keeps(operation& op) {
         line.denial = op.result;
     const auto stays = is_denied && !op.ec && place.due <= place.latest;
     if (!stays) {
-        if (!is_denied && op.ec)
+        if (!is_decided)
             line.has_failed = line.has_failed || op.ec != boost::asio::error::operation_aborted;
         else if (!is_denied)
             line.remaining = op.result.remaining;

@@ -235,6 +235,65 @@ BOOST_AUTO_TEST_CASE(what_only_the_server_can_do_is_an_error_in_every_mode) {
     }
 }
 
+/// A limit on trial must not stop a service because its counters are away.
+BOOST_AUTO_TEST_CASE(what_is_in_shadow_mode_denies_in_no_mode) {
+    const auto part = policy{"part", gcra(1, 1h).shadow(), gcra(1, 1h).named("other")};
+    for (const auto mode : {failure_mode::local, failure_mode::allow, failure_mode::deny}) {
+        auto l = away{context, mode};
+        l.run([&]() -> asio::awaitable<void> {
+            for (const auto& p : {rules.shadow(), policy{"p2", gcra(1, 1h).shadow()}})
+                for (auto i = 0; i < 3; ++i) {
+                    const auto d = co_await l.limiter.allow("k", p, {.cost = 1});
+                    BOOST_TEST(d.allowed());
+                    BOOST_TEST(d.granted == 1);
+                }
+            (void)co_await l.limiter.allow("k", part);
+            const auto d = co_await l.limiter.allow("k", part);
+            BOOST_TEST(d.allowed() == (mode == failure_mode::allow));
+            auto checks = std::vector<check_item>{{.key = "k", .policy = rules.shadow()},
+                                                  {.key = "k", .policy = part}};
+            const auto all = co_await l.limiter.allow_all(checks);
+            BOOST_TEST(all.allowed() == (mode == failure_mode::allow));
+            BOOST_TEST(checks[0].result.allowed());
+        });
+    }
+}
+
+/// There is nothing to wait for: no process knows the holders of places.
+BOOST_AUTO_TEST_CASE(calls_for_places_end_at_once_in_each_mode) {
+    const auto places = policy{"places", concurrent(2)};
+    for (const auto mode : {failure_mode::error, failure_mode::deny})
+        for (const auto longest : {0ms, 10'000ms}) {
+            auto l = away{context, mode};
+            l.run([&]() -> asio::awaitable<void> {
+                const auto began = now();
+                auto [ec, got] = co_await l.limiter.acquire("k", places, {.max_wait = longest},
+                                                            asio::as_tuple(asio::deferred));
+                BOOST_TEST(!got);
+                if (mode == failure_mode::error)
+                    BOOST_TEST((ec == errc::unavailable));
+                else
+                    BOOST_TEST((!ec && got.decision().source == decision_source::fail_closed));
+                BOOST_TEST((now() - began < 5s));
+            });
+        }
+}
+
+/// A program that makes a filter for each client is told so; nothing is reported as new meanwhile.
+BOOST_AUTO_TEST_CASE(ids_of_filters_without_room_end_with_the_error) {
+    auto l = away{context, failure_mode::local};
+    l.run([&]() -> asio::awaitable<void> {
+        for (std::size_t i = 0; i <= limits::max_local_filters; ++i) {
+            const auto filter = bloom_filter{"f" + std::to_string(i),
+                                             {.capacity = 1, .error_rate = 0.01, .ttl = 1h}};
+            const auto [ec, seen] =
+                co_await l.limiter.seen("id", filter, asio::as_tuple(asio::deferred));
+            BOOST_TEST(ec.failed() == (i == limits::max_local_filters));
+            BOOST_TEST(!seen);
+        }
+    });
+}
+
 BOOST_AUTO_TEST_CASE(allowing_and_denying_ask_nobody_and_say_so) {
     for (const auto mode : {failure_mode::allow, failure_mode::deny}) {
         const auto allows = mode == failure_mode::allow;

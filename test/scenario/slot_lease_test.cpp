@@ -186,6 +186,17 @@ BOOST_AUTO_TEST_CASE(a_slot_is_lost_at_the_first_look_after_a_halt) {
     });
 }
 
+BOOST_AUTO_TEST_CASE(a_slot_that_is_given_back_after_its_lease_counts_as_lost) {
+    run([&]() -> asio::awaitable<void> {
+        auto held = co_await acquire(a, one);
+        work_for(3s);
+        held.release();
+        BOOST_TEST(a.limiter.statistics().slots_lost == 1U);
+        BOOST_TEST(a.limiter.statistics().slots_released == 0U);
+        BOOST_TEST(a.limiter.statistics().slots_held == 0U);
+    });
+}
+
 BOOST_AUTO_TEST_CASE(a_limiter_that_is_closed_gives_back_what_was_released_before) {
     const auto limit = policy{"limit", fixed_window(10, 24h)};
     for (const auto is_thread_safe : {false, true}) {

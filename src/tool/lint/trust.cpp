@@ -30,10 +30,10 @@ void look_at_keys(std::span<const keyed_policy> policies, std::size_t route,
         return;
     found.push_back({problem::invented_key, "routes[" + std::to_string(route) + "]",
                      "a client that invents values has a new key, with a whole limit, for each "
-                     "request: the key of each policy is like '" +
+                     "request: the key of each policy that may deny is like '" +
                          to_string(chosen->key) +
                          "' (write verified:header:NAME and set guard_options::verifier, or add a "
-                         "policy with the key ip)"});
+                         "policy with the key ip that is not in shadow mode)"});
 }
 
 } // namespace
