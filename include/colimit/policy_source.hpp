@@ -93,8 +93,8 @@ struct policy_source_options {
     std::function<void(const policy_event&)> on_event{};
 
     /// For documents in Redis: a file to which each document that comes into force from there is
-    /// written, with its version, so that a process that starts while Redis is away begins with it. It is
-    /// replaced as a whole (by rename), so processes may share one. Empty by default: none.
+    /// written, with its version, so that a process that starts while Redis is away begins with it.
+    /// It is replaced as a whole (by rename), so processes may share one. Empty by default: none.
     std::string copy{};
 };
 
