@@ -319,8 +319,8 @@ class limiter : public sketch_verbs {
     /// `config::server_module` requires; `last_error` has the details.
     ///
     /// The handshake checks the credentials, and that the server knows the commands that a check of
-    /// an ordinary policy needs and lets the user run them: TIME, MGET, SET, SETRANGE, PEXPIRE,
-    /// PEXPIREAT, EVALSHA and SCRIPT LOAD (with `execution_mode::function` FCALL instead of the last two; with
+    /// an ordinary policy needs and lets the user run them: TIME, MGET, SET, EVALSHA and SCRIPT
+    /// LOAD (with `execution_mode::function` FCALL instead of the last two; with
     /// `execution_mode::multi` those that it lists; with the server module only COLIMIT.CHECK);
     /// otherwise `auth_failed`. It checks neither other commands, such as those for logs, nor key
     /// permissions, as a user may be restricted to the keys of some policies. Without the server

@@ -11,13 +11,10 @@
 local key = ARGV[1]
 
 -- Commands with valid arguments.
--- A check that writes the counts and may not set their TTL would have charged.
-local NEEDED = {
-    {'TIME'}, {'MGET', key}, {'SET', key, '', 'XX'}, {'SETRANGE', key, '0', ''},
-    {'PEXPIRE', key, '1'}, {'PEXPIREAT', key, '1'},
-}
+local NEEDED = {{'TIME'}, {'MGET', key}, {'SET', key, '', 'XX'}}
 local OTHERS = {
-    {'GET', key}, {'GETRANGE', key, '0', '0'}, {'BITCOUNT', key}, {'DEL', key}, {'EXISTS', key},
+    {'SETRANGE', key, '0', ''}, {'GET', key}, {'GETRANGE', key, '0', '0'}, {'BITCOUNT', key},
+    {'DEL', key}, {'EXISTS', key}, {'PEXPIREAT', key, '1'}, {'PEXPIRE', key, '1'},
     {'HMGET', key, 'f'}, {'HSET', key, 'f', 'v'}, {'HDEL', key, 'f'},
     {'UNLINK', key}, {'RENAME', key, key}, {'ZADD', key, '1', 'm'}, {'ZCARD', key},
     {'ZCOUNT', key, '0', '1'}, {'ZRANGE', key, '0', '0'}, {'ZRANGEBYSCORE', key, '0', '1'},
