@@ -53,7 +53,8 @@ enum class errc {
     /// The limiter was closed or destroyed. A request that had not been sent charged nothing.
     closed,
     /// A cost, a clock or another argument of a call is out of range, or the policy does not
-    /// support the verb (`invalid_policy` if that is so because of a `concurrent` rule). `message()` of the code that the call ends with says which argument or
+    /// support the verb (`invalid_policy` if that is so because of a `concurrent` rule).
+    /// `message()` of the code that the call ends with says which argument or
     /// rule, what is wrong and what is allowed.
     invalid_argument,
     /// A policy, rule or rule text is not valid, or the execution mode does not support the rule;

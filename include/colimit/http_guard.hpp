@@ -48,9 +48,9 @@ class guard {
     /// one policy with `allow`, several with one `allow_all`, so that all or none are charged. On a
     /// cluster their keys need a common tag then (`tag:NAME`): otherwise they are checked one by
     /// one, so a request that one policy denies may have been charged to others, and the call
-    /// ends with `errc::invalid_argument`. A request without a route is allowed, with an empty verdict.
-    /// Completes with the verdict, on the handler's associated executor, never from within this
-    /// function.
+    /// ends with `errc::invalid_argument`. A request without a route is allowed, with an empty
+    /// verdict. Completes with the verdict, on the handler's associated executor, never from within
+    /// this function.
     ///
     /// If `allow_all` ends with an error that may be about some of the policies only (a foreign
     /// value at one key, keys without a common tag, failure modes that differ), the guard asks each

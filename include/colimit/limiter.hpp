@@ -172,8 +172,8 @@ class limiter : public sketch_verbs {
     }
 
     /// Denies every call for the key under the policy for `length`, 0 to 100 years, regardless of
-    /// its rules, unless the policy is in shadow mode; `reset` lifts the block. An existing block that lasts longer stays. Completes as
-    /// a peek of cost 0 afterwards would.
+    /// its rules, unless the policy is in shadow mode; `reset` lifts the block. An existing block
+    /// that lasts longer stays. Completes as a peek of cost 0 afterwards would.
     template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
     auto block(std::string_view key, const policy& p, std::chrono::duration<Rep, Period> length,
                const reset_options& options, Token&& token = Token{}) {
