@@ -3,7 +3,7 @@
 -- server refuses a script: the commands that need memory, until the script has written something.
 local GROW = {SET = true, SETRANGE = true, HSET = true, ZADD = true, PFADD = true}
 local WRITE = {DEL = true, UNLINK = true, RENAME = true, PEXPIRE = true, PEXPIREAT = true,
-    HDEL = true, ZREM = true, ZREMRANGEBYRANK = true, ZREMRANGEBYSCORE = true}
+    HDEL = true, ZREM = true, ZREMRANGEBYSCORE = true}
 
 local function on_full_server()
     local has_written = false

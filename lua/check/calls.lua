@@ -68,6 +68,10 @@ do
         local k = current
         if not k then return end
         current = nil
+        if has_log and is_well(k) then
+            local failed = catch(logs.save)
+            if failed then note(first + k - 1, 'e', failed) end
+        end
         if is_well(k) then
             if changed then
                 if per_key > 1 then
@@ -177,8 +181,13 @@ elseif left then
     for _, k in ipairs(left) do calls.allow_ones(k) end
     calls.finish()
 elseif allows_one then
-    for k = 1, keys do calls.allow_ones(k) end
-    calls.finish()
+    local function allow(k)
+        calls.allow_ones(k)
+        calls.finish()
+    end
+    if not (has_log and logs.allow_ones(allow)) then
+        for k = 1, keys do allow(k) end
+    end
 else
     make_calls()
 end

@@ -16,10 +16,9 @@ local OTHERS = {
     {'SETRANGE', key, '0', ''}, {'GET', key}, {'GETRANGE', key, '0', '0'}, {'BITCOUNT', key},
     {'DEL', key}, {'EXISTS', key}, {'PEXPIREAT', key, '1'}, {'PEXPIRE', key, '1'},
     {'HMGET', key, 'f'}, {'HSET', key, 'f', 'v'}, {'HDEL', key, 'f'},
-    {'UNLINK', key}, {'RENAME', key, key}, {'ZADD', key, '1', 'm'}, {'ZCARD', key},
+    {'UNLINK', key}, {'RENAME', key, key}, {'STRLEN', key}, {'ZADD', key, '1', 'm'},
     {'ZCOUNT', key, '0', '1'}, {'ZRANGE', key, '0', '0'}, {'ZRANGEBYSCORE', key, '0', '1'},
-    {'ZSCORE', key, 'm'}, {'ZREM', key, 'm'}, {'ZREMRANGEBYRANK', key, '0', '0'},
-    {'ZREMRANGEBYSCORE', key, '0', '1'},
+    {'ZSCORE', key, 'm'}, {'ZREM', key, 'm'}, {'ZREMRANGEBYSCORE', key, '0', '1'},
     {'PFADD', key, 'm'}, {'PFCOUNT', key},
 }
 

@@ -23,8 +23,8 @@ event_log& event_log::operator=(event_log&& other) noexcept {
     forgotten_ = other.forgotten_;
     first_ = other.first_;
     size_ = other.size_;
-    room_ = other.room_;
     longest_ = other.longest_;
+    room_width_ = other.room_width_;
     other.clear();
     return *this;
 }
@@ -34,29 +34,16 @@ void event_log::clear() noexcept {
     forgotten_ = 0;
     first_ = 0;
     size_ = 0;
-    room_ = inline_room;
     longest_ = 0;
-}
-
-std::uint16_t event_log::span_of(std::int64_t us) noexcept {
-    const auto width = std::bit_width(static_cast<std::uint64_t>(us));
-    const auto shift = std::int64_t{std::max(0, static_cast<int>(width) - 10)};
-    const auto bits = ceil_div(us, std::int64_t{1} << shift);
-    return static_cast<std::uint16_t>(bits == 1024 ? (shift + 1) * 1024 + 512
-                                                   : shift * 1024 + bits);
-}
-
-std::int64_t event_log::duration_of(std::uint16_t span) noexcept {
-    constexpr auto longest = limits::max_recovery.count();
-    const auto bits = std::int64_t{span % 1024};
-    const auto shift = span / 1024;
-    return bits > longest >> shift ? longest : bits << shift;
+    room_width_ = 1;
 }
 
 std::int64_t event_log::kept_for(std::int64_t period) const noexcept {
-    if (size_ == 0 || longest_ <= span_of(period))
-        return period;
-    return duration_of(longest_);
+    return size_ == 0 ? period : std::max(period, static_cast<std::int64_t>(longest_));
+}
+
+void event_log::keep_for(std::int64_t us) noexcept {
+    longest_ = static_cast<std::uint64_t>(us) & ((std::uint64_t{1} << 56) - 1);
 }
 
 /// Returns the index of the first event after `t`, or `size_`.
@@ -114,9 +101,9 @@ std::uint32_t event_log::excess(std::uint32_t old, std::int64_t capacity) const 
 /// Returns the size that the ring needs: doubled when it is full, and a quarter when less than an
 /// eighth is in use, so that a key does not keep the memory of its busiest hour.
 std::uint32_t event_log::room_for_one_more(std::uint32_t events) const noexcept {
-    if (events >= room_)
-        return 2 * room_;
-    return events < room_ / 8 ? std::max(room_ / 4, inline_room) : room_;
+    if (events >= room())
+        return 2 * room();
+    return events < room() / 8 ? std::max(room() / 4, inline_room) : room();
 }
 
 std::size_t event_log::bytes_to_record(std::int64_t now, std::int64_t keep_period,
@@ -134,13 +121,13 @@ bool event_log::record(std::int64_t now, std::int64_t weight, std::int64_t keep_
         return false;
     (void)move_to(now);
     drop_oldest(first_after(now - kept));
-    longest_ = std::max(span_of(keep_period), size_ == 0 ? std::uint16_t{0} : longest_);
+    keep_for(kept_for(keep_period));
     const auto sum = last_sum() + static_cast<std::uint64_t>(cut);
     merge_oldest(excess(0, capacity));
-    const auto room = room_for_one_more(size_);
-    if (room < room_ || (room > room_ && may_grow))
-        resize(room);
-    if (size_ < room_)
+    const auto needed = room_for_one_more(size_);
+    if (needed < room() || (needed > room() && may_grow))
+        resize(needed);
+    if (size_ < room())
         ++size_;
     set(size_ - 1, {.t = now, .sum = sum});
     return true;
@@ -151,7 +138,7 @@ bool event_log::refund(std::int64_t now, std::int64_t weight, std::int64_t keep_
         return false;
     (void)move_to(now);
     drop_oldest(first_after(now - kept_for(keep_period)));
-    longest_ = std::max(span_of(keep_period), longest_);
+    keep_for(std::max(keep_period, static_cast<std::int64_t>(longest_)));
     const auto left = static_cast<std::int64_t>(last_sum() - forgotten_) - weight;
     if (left <= 0) {
         clear();
@@ -170,7 +157,7 @@ void event_log::drop_oldest(std::uint32_t count) noexcept {
 
 /// Merges events into the next one, by dropping the sums that distinguish them.
 void event_log::merge_oldest(std::uint32_t count) noexcept {
-    first_ = (first_ + count) & (room_ - 1);
+    first_ = (first_ + count) & (room() - 1);
     size_ -= count;
 }
 
@@ -187,7 +174,7 @@ void event_log::resize(std::uint32_t room) noexcept {
         to[i] = at(i);
     ring_ = std::move(ring);
     first_ = 0;
-    room_ = room;
+    room_width_ = static_cast<unsigned>(std::countr_zero(room)) & 0xffU;
 }
 
 } // namespace colimit::core

@@ -25,6 +25,13 @@
 
 namespace colimit::core {
 
+struct logged_event {
+    std::int64_t t;
+    std::int64_t sum; ///< the weight of all events up to this one
+
+    friend bool operator==(const logged_event&, const logged_event&) = default;
+};
+
 class event_log {
   public:
     /// The largest sum of the weights that count.
@@ -40,17 +47,18 @@ class event_log {
     [[nodiscard]] bool is_empty() const noexcept { return size_ == 0; }
     /// Returns the number of events, including expired ones.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    /// Returns an event that is not forgotten, with a sum from the first of them on.
+    [[nodiscard]] logged_event event_at(std::size_t i) const noexcept {
+        const auto e = at(static_cast<std::uint32_t>(i));
+        return {.t = e.t, .sum = static_cast<std::int64_t>(e.sum - forgotten_)};
+    }
     /// Returns the time of the last event, which may be after now, or 0 if the log is empty.
     [[nodiscard]] std::int64_t last() const noexcept { return size_ == 0 ? 0 : at(size_ - 1).t; }
     /// Returns how long events are kept: `period`, or a longer one with which an event was recorded
-    /// since the log was empty, rounded up by at most 1/512.
+    /// since the log was empty.
     [[nodiscard]] std::int64_t kept_for(std::int64_t period) const noexcept;
-    /// Returns a duration in two bytes, rounded up by at most 1/512: ten bits and their shift.
-    [[nodiscard]] static std::uint16_t span_of(std::int64_t us) noexcept;
-    /// Returns the duration of any two bytes, at most that of the longest recovery.
-    [[nodiscard]] static std::int64_t duration_of(std::uint16_t span) noexcept;
     /// Returns the memory in use, including the object itself.
-    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_of(room_); }
+    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_of(room()); }
 
     /// Returns the sum of the weights that count in the window.
     [[nodiscard]] std::int64_t used(std::int64_t now, std::int64_t period) const noexcept {
@@ -98,15 +106,16 @@ class event_log {
     [[nodiscard]] static std::size_t bytes_of(std::uint32_t room) noexcept {
         return sizeof(event_log) + (room > inline_room ? room * sizeof(event) : 0);
     }
+    [[nodiscard]] std::uint32_t room() const noexcept { return std::uint32_t{1} << room_width_; }
     [[nodiscard]] const event& at(std::uint32_t i) const noexcept {
-        return events()[(first_ + i) & (room_ - 1)];
+        return events()[(first_ + i) & (room() - 1)];
     }
     [[nodiscard]] const event* events() const noexcept {
         return ring_ ? ring_.get() : inline_.data();
     }
     void set(std::uint32_t i, event e) noexcept {
         auto* events = ring_ ? ring_.get() : inline_.data();
-        events[(first_ + i) & (room_ - 1)] = e;
+        events[(first_ + i) & (room() - 1)] = e;
     }
     [[nodiscard]] std::uint64_t sum_before(std::uint32_t i) const noexcept {
         return i == 0 ? forgotten_ : at(i - 1).sum;
@@ -119,14 +128,15 @@ class event_log {
     void drop_oldest(std::uint32_t count) noexcept;
     void merge_oldest(std::uint32_t count) noexcept;
     void resize(std::uint32_t room) noexcept;
+    void keep_for(std::int64_t us) noexcept;
 
     std::unique_ptr<event[]> ring_; // NOLINT: a vector would store its size again
     std::array<event, inline_room> inline_{};
     std::uint64_t forgotten_ = 0; ///< the sum before the first event
     std::uint32_t first_ = 0;
     std::uint32_t size_ = 0;
-    std::uint32_t room_ = inline_room; ///< a power of two
-    std::uint16_t longest_ = 0;        ///< the span of the longest period of a recorded event
+    std::uint64_t longest_ : 56 = 0;   ///< the longest period of a recorded event
+    std::uint64_t room_width_ : 8 = 1; ///< the room is this power of two
 };
 
 } // namespace colimit::core

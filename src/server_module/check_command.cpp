@@ -141,9 +141,9 @@ class check {
             return packed;
         }
         if (g.rules.has_log || g.rules.has_distinct || g.rules.has_slots)
-            return std::make_unique<large_calls>(run_, g.rules,
-                                                 from_.keys.subspan(g.base, g.keys * g.keys_each()),
-                                                 g.keys, g.first, results_);
+            return std::make_unique<large_calls>(
+                run_, g.rules, from_.keys.subspan(g.base, g.keys * g.keys_each()), g.keys, g.first,
+                record_ttl_.has_value(), results_);
         return std::make_unique<plain_calls>(run_, g.rules, from_.keys.subspan(g.base, g.keys),
                                              g.first, results_);
     }

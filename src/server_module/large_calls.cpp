@@ -16,11 +16,11 @@ using detail::verb;
 
 large_calls::large_calls(command_run& run, const core::compiled_policy& rules,
                          std::span<api::string*> names, std::size_t keys, std::size_t first,
-                         key_results& results)
+                         bool finds_again, key_results& results)
     : run_(run), rules_(rules), names_(names.first(keys)),
       logs_(names.subspan(keys, rules.has_log ? keys : 0)),
       holder_sets_(names.last(rules.has_slots ? keys : 0)), first_(first), results_(results),
-      states_(rules), log_(run, rules),
+      states_(rules), log_(run, rules, finds_again),
       sketches_(run, rules, names.subspan(keys + logs_.size()), keys), holders_(run, rules) {}
 
 /// Advances the windows of distinct rules. Returns whether even a denial must replace the state.
@@ -222,11 +222,21 @@ void large_calls::fail(const call_failure& error) {
 }
 
 void large_calls::finish() {
+    if (results_.is_fine(key_) && rules_.has_log)
+        save_log();
     if (results_.is_fine(key_) && states_.change().any)
         save();
     // The facts of a failed key are not used.
     if (!results_.is_fine(key_) && results_.facts)
         results_.facts->resize(facts_before_);
+}
+
+void large_calls::save_log() {
+    try {
+        log_.save();
+    } catch (const call_failure& error) {
+        fail(error);
+    }
 }
 
 void large_calls::save() {

@@ -5,12 +5,12 @@
 
 #pragma once
 
-#include <server_module/event_set.hpp>
 #include <server_module/holder_set.hpp>
 #include <server_module/key_calls.hpp>
 #include <server_module/key_results.hpp>
 #include <server_module/member_sketches.hpp>
 #include <server_module/policy_states.hpp>
+#include <server_module/stored_log.hpp>
 #include <server_module/string_value.hpp>
 
 #include <array>
@@ -24,8 +24,9 @@ class large_calls final : public key_calls {
   public:
     /// @param names the keys, the first of which has the index `first` in the results; their logs,
     ///        if the policy has one; their sketches; and their holders
+    /// @param finds_again whether keys may be repeated
     large_calls(command_run& run, const core::compiled_policy& rules, std::span<api::string*> names,
-                std::size_t keys, std::size_t first, key_results& results);
+                std::size_t keys, std::size_t first, bool finds_again, key_results& results);
 
     void begin(std::size_t key) override;
     void make(const listed_call& call, pass how) override;
@@ -47,6 +48,7 @@ class large_calls final : public key_calls {
     void move_to_now();
     void append_facts(const numbers* members);
     void fail(const call_failure& error);
+    void save_log();
     void save();
 
     command_run& run_;
@@ -57,7 +59,7 @@ class large_calls final : public key_calls {
     std::size_t first_;
     key_results& results_;
     policy_states states_;
-    event_set log_;
+    stored_log log_;
     member_sketches sketches_;
     holder_set holders_;
 

@@ -34,6 +34,16 @@ void string_value::change(std::string_view value) noexcept {
     run_.propagate("SETRANGE", "scb", name_, "8", changed.data(), changed.size());
 }
 
+void string_value::change_part(std::size_t from, std::string_view bytes) noexcept {
+    std::size_t size = 0;
+    char* to = api::string_dma(key_.get(), &size, api::read | api::write);
+    BOOST_ASSERT(type_ == api::is_string && from + bytes.size() <= size);
+    (void)bytes.copy(to + from, bytes.size());
+    signal();
+    run_.propagate("SETRANGE", "slb", name_, static_cast<long long>(from), bytes.data(),
+                   bytes.size());
+}
+
 void string_value::write(std::string_view value, expiry when) noexcept {
     BOOST_ASSERT(!is_foreign());
     const auto found = read();

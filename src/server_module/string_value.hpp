@@ -39,6 +39,8 @@ class string_value {
 
     /// Replaces all but the promise of a value of the same length. The key keeps its expiry.
     void change(std::string_view value) noexcept;
+    /// Overwrites some bytes, which exist. The key keeps its expiry.
+    void change_part(std::size_t from, std::string_view bytes) noexcept;
     /// Writes a value of any length.
     void write(std::string_view value, expiry when) noexcept;
     void erase() noexcept;

@@ -45,7 +45,7 @@ class story {
 
     [[nodiscard]] history tell() {
         for (auto calls = std::size_t{0}; calls < calls_of_history;
-             calls += told_.steps.back().calls.size()) {
+             calls += std::min<std::size_t>(told_.steps.back().calls.size(), 100)) {
             if (side_by_side_ && rng_.percent(50))
                 version_ = rng_.below(told_.versions.size());
             else if (rng_.percent(6) && version_ + 1 < told_.versions.size())
@@ -143,9 +143,25 @@ class story {
         return told_.packed ? static_cast<packed_place>(rng_.below(3)) : packed_place{};
     }
 
+    /// Returns how many charges make a log so long that it is read in parts, as far as the facts of
+    /// a batch may be in one reply.
+    [[nodiscard]] std::uint64_t calls_of_long_log() {
+        if (!rules().has_log || core::log_capacity(rules()) <= 500)
+            return 0;
+        const auto all = rules().rules();
+        return 60'000 /
+               (32 * static_cast<std::uint64_t>(std::ranges::count_if(all, [](const auto& l) {
+                    return core::form_of(l.kind) != core::state_form::numbers;
+                })));
+    }
+
     [[nodiscard]] step batch() {
         move_clock();
         auto made = step{};
+        if (const auto times = calls_of_long_log(); times > 0 && rng_.percent(8)) {
+            add_times(made, 0, {verb::charge, 1, 1, clock()}, std::min<std::uint64_t>(times, 700));
+            return made;
+        }
         if (!rules().has_slots && rng_.percent(15)) {
             for (auto left = 1 + rng_.below(most_with_ids); left > 0; --left)
                 add_with_id(made);

@@ -94,7 +94,7 @@ struct taste {
 
 /// Rules that remember more than numbers.
 [[nodiscard]] rule draw_memory(test::rng& d, taste asked) {
-    const auto limit = d.magnitude(d.percent(80) ? 30 : 1'000);
+    const auto limit = d.percent(10) ? d.between(300, 1'000) : d.magnitude(30);
     const auto period = std::chrono::microseconds{draw_period(d, asked.quick)};
     if (!asked.slots && d.percent(40))
         return distinct(limit, period);

@@ -7,6 +7,7 @@
 
 #include "trial.hpp"
 
+#include <core/log_value.hpp>
 #include <core/policy_encoding.hpp>
 #include <core/rule_kind.hpp>
 #include <core/state_encoding.hpp>
@@ -289,9 +290,9 @@ void trial::look(const step& s, const std::vector<std::size_t>& keys) {
     for (const auto key : keys) {
         auto& one =
             all.emplace_back(seen{server_.receive(), server_.receive().integer, {}, {}, {}});
-        const auto events = server_.receive().integer;
+        const auto log = server_.receive();
         log_ends_[key] = server_.receive().integer;
-        compare_log(key, events);
+        compare_log(key, log);
         if (has_slots_) {
             one.holders = server_.receive();
             one.holders_end = server_.receive().integer;
@@ -311,12 +312,22 @@ void trial::look(const step& s, const std::vector<std::size_t>& keys) {
 }
 
 /// On the server's clock a log may have ended, once nothing of it counts.
-void trial::compare_log(std::size_t key, std::int64_t events) {
+void trial::compare_log(std::size_t key, const test::reply& value) {
     const auto& log = model_[key].log;
-    const auto size = static_cast<std::int64_t>(log.size());
-    if (events != size && (events != 0 || !told_.server_clock))
-        report("key " + std::to_string(key) + " has a log of " + std::to_string(events) +
-               " events, not of " + std::to_string(size));
+    auto expected = std::vector<core::logged_event>{};
+    for (std::size_t i = 0; i < log.size(); ++i)
+        expected.push_back(log.event_at(i));
+    const auto found = core::kept_events(value.text);
+    if (found != expected && !(value.is_null() && told_.server_clock)) {
+        const auto text_of = [](const std::vector<core::logged_event>& events) {
+            auto text = std::string{};
+            for (const auto& e : events)
+                text += ' ' + std::to_string(e.t) + ':' + std::to_string(e.sum);
+            return text;
+        };
+        report("key " + std::to_string(key) + " has the log" + text_of(found) + "\nexpected is" +
+               text_of(expected));
+    }
     if (log_ends_[key] == -1)
         report("key " + std::to_string(key) + " has a log without an end");
 }

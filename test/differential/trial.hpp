@@ -73,7 +73,7 @@ class trial {
     void compare_decision(const std::string& where, const decision& expected,
                           const decision& found);
     void look(const step& s, const std::vector<std::size_t>& keys);
-    void compare_log(std::size_t key, std::int64_t events);
+    void compare_log(std::size_t key, const test::reply& value);
     void compare_slots(std::size_t key, const test::reply& holders, std::int64_t end);
     void compare_sketch_ends(const step& s, std::size_t key, const std::vector<std::int64_t>& ends);
     void compare_value(const step& s, std::size_t key, const test::reply& value);

@@ -152,7 +152,7 @@ void trial::send_looks(std::string& out, const std::vector<std::size_t>& keys) c
     for (const auto key : keys) {
         resp::append_command(out, {"GET", names_[key]});
         resp::append_command(out, {"PEXPIRETIME", names_[key]});
-        resp::append_command(out, {"ZCARD", name_of(key, redis::log_family)});
+        resp::append_command(out, {"GET", name_of(key, redis::log_family)});
         resp::append_command(out, {"PEXPIRETIME", name_of(key, redis::log_family)});
         if (has_slots_) {
             const auto name = name_of(key, redis::slots_family);

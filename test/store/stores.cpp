@@ -9,6 +9,7 @@
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/compiled_policy.hpp>
+#include <core/log_value.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
 #include <support/function_library.hpp>
@@ -365,6 +366,13 @@ std::string name_of(const policy& p, std::string_view key) {
 
 std::string log_name_of(const policy& p, std::string_view key) {
     return name_in_family(p, key, redis::log_family);
+}
+
+std::size_t events_of(raw_client& look, const policy& p, std::string_view key) {
+    const auto value = look.get(log_name_of(p, key)).value_or("");
+    if (!core::read_log_head(value) || core::events_in(value.size()) == 0)
+        throw std::runtime_error{"there is no log"};
+    return core::kept_events(value).size();
 }
 
 std::string sketch_name_of(const policy& p, std::string_view key, std::string_view rule_name) {

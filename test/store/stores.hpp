@@ -164,6 +164,8 @@ open_store(store_kind kind, std::chrono::milliseconds least_ttl = for_supplied_c
 /// rules.
 [[nodiscard]] std::string name_of(const policy& p, std::string_view key);
 [[nodiscard]] std::string log_name_of(const policy& p, std::string_view key);
+/// Returns how many events the log of the key has; fails if it is not a log.
+[[nodiscard]] std::size_t events_of(raw_client& look, const policy& p, std::string_view key);
 [[nodiscard]] std::string sketch_name_of(const policy& p, std::string_view key,
                                          std::string_view rule_name = "distinct");
 

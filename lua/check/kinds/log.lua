@@ -1,34 +1,31 @@
--- A sliding log, the twin of src/core/event_log.cpp, in a key of its own: a sorted set, by time, of
--- events. A member is the weight of all events up to it and its own, big-endian, so that members
--- never collide, keep their order if times are equal, and the weight of any range is one
--- subtraction. After these is the time for which the log is kept: the longest period of the
--- policy's versions. More than 12 bytes would cost 16 in a large set. Errors of its commands are
--- raised, and caught where they belong to one key.
+-- A sliding log, in a key of its own: a string of events, the twin of src/server_module/stored_log.
+-- An event is its time and the weight of all events up to it: so the weight of any range is one
+-- subtraction, and bisection finds the edge of a window. See src/core/log_value.hpp for the bytes.
+--
+-- Behind the events is room for further ones, all bytes 255, so that times never decrease. A new
+-- event is written into that room. Without any, or if the key needs a new TTL, the log is written
+-- anew, without the events that have expired. Of a long log only parts are read.
+--
+-- Errors of commands are raised, and caught where they belong to one key.
 do
-    local EVENT, EVENT_SIZE = '>I6I4I2', 12
-    local MOST_TOTAL, MOST_WEIGHT = 281474976710655, 4294967295
+    local HEAD_FORMAT, HEAD_SIZE, MARK = '<dBI7I5I3', 24, 108
+    local EVENT, EVENT_SIZE, ROOM = '<I7I5', 12, string.rep('\255', 12)
+    local MOST_TOTAL, MOST_WEIGHT = 1099511627775, 4294967295
+    local PART, BLOCK = 4096, 64 -- bytes that are read first, events that are read later
+    local LOG_SPARE = 1.125 -- a log's key gets more than the TTL that it needs
 
-    local own_longest, own_span, log_most -- of the current policy
-    local log_key, log_longest, log_span -- how long the current log is kept
-    local found_span -- the former time for which it was kept
-    local total, newest -- of the current log: the weight of all events (0: empty), newest time
-    local gone = {} -- per rule: the weight of the events before its window
-
-    -- Returns a time in two bytes, rounded up by at most 1/512: ten bits, and their shift.
-    local function span_of(us)
-        local _, width = math.frexp(us)
-        local shift = max(0, width - 10)
-        local bits = ceil(us / 2 ^ shift)
-        if bits == 1024 then shift, bits = shift + 1, 512 end
-        return shift * 1024 + bits
-    end
-
-    local function keep_for(span)
-        log_span, log_longest = span, own_longest
-        if span > own_span then
-            log_longest = min(span % 1024 * 2 ^ floor(span / 1024), CENTURY)
-        end
-    end
+    local own_longest, log_most -- of the current policy
+    local log_key, log_longest -- the current log, and how long its events are kept
+    local found_longest, noted_longest -- how long the last change kept them; for the next one
+    local promised -- the key does not expire before
+    local size, room, ends -- of the value: bytes, events for which it has room, and those in it
+    local part, part_at -- some of its bytes, and where they begin
+    -- The log consists of the stored events from `from` to `kept`, and of `tails` events in `tail`,
+    -- times and sums. Those before `from` weigh `before`.
+    local from, kept, before, tail, tails = 0, 0, 0, {}, 0
+    local total, newest -- the weight of all events, and the newest time; 0: there is none
+    local is_changed, is_cut, is_whole -- to be written: at all, with a new head, as a whole
+    local gone, place = {}, {} -- per rule: weight and place of the events before its window
 
     function logs.survey()
         own_longest, log_most = 0, 16
@@ -38,56 +35,100 @@ do
                 log_most = max(log_most, 2 * capacity[i] + 16)
             end
         end
-        own_span = span_of(own_longest)
     end
 
-    -- Returns the weight up to the first of some events, its own, and the time for which it is
-    -- kept; 0 if it is not an event.
-    local function weights(events)
-        local member = events[1]
-        if not member or #member ~= EVENT_SIZE then return 0, 0, 0 end
-        return unpack_bytes(EVENT, member)
+    -- Returns the time of an event, and the weight of all up to it.
+    local function event_at(i)
+        if i >= kept then return tail[2 * (i - kept) + 1], tail[2 * (i - kept) + 2] end
+        local at = HEAD_SIZE + EVENT_SIZE * i - part_at
+        if at < 0 or at + EVENT_SIZE > #part then
+            at = EVENT_SIZE * (i % BLOCK)
+            part_at = HEAD_SIZE + EVENT_SIZE * i - at
+            part = call('GETRANGE', log_key, text_of('%d', part_at),
+                text_of('%d', part_at + EVENT_SIZE * BLOCK - 1))
+        end
+        return unpack_bytes(EVENT, part, at + 1)
     end
 
-    -- Limits a number of the reply: a sorted set that is not a log may have any scores and members.
-    local function whole(number, most)
-        if number >= 0 and number <= most then return floor(number) end
-        return number > 0 and most or 0
+    -- Returns the first event after a time.
+    local function first_after(time, first, last)
+        while first < last do
+            local middle = floor((first + last) / 2)
+            if event_at(middle) <= time then first = middle + 1 else last = middle end
+        end
+        return first
     end
 
-    local function event_at(place)
-        return call('ZRANGE', log_key, place, place, 'WITHSCORES')
+    -- Returns the first event from `first` to `last` up to which all weigh at least `sum`.
+    local function first_with(sum, first, last)
+        while first < last do
+            local middle = floor((first + last) / 2)
+            local _, up_to = event_at(middle)
+            if up_to >= sum then last = middle else first = middle + 1 end
+        end
+        return first
     end
 
-    local function count_events() return call('ZCARD', log_key) end
-
-    local function after_edge(us) return '(' .. text_of('%d', now - us) end
-
-    -- Returns the weight of the events that a window of `us` no longer covers.
-    local function weight_before(us)
-        local at_first, own = weights(call('ZRANGEBYSCORE', log_key, after_edge(us), '+inf',
-            'LIMIT', '0', '1'))
-        return at_first == 0 and total or at_first - own
+    local function weight_before(i)
+        if i == from then return before end
+        local _, up_to = event_at(i - 1)
+        return up_to
     end
 
-    function logs.empty()
-        call('DEL', log_key)
-        total, newest = 0, 0
+    -- Forgets the events up to a time.
+    local function forget(time)
+        local first = first_after(time, from, kept + tails)
+        from, before = first, weight_before(first)
     end
 
-    -- Returns the error if the key holds a value other than a sorted set.
+    local function clear()
+        from, kept, before, tails, total, newest = 0, 0, 0, 0, 0, 0
+    end
+
+    -- Replaces the events from `i` on by one.
+    local function put(i, time, sum)
+        kept = min(kept, i)
+        tails = i - kept + 1
+        tail[2 * tails - 1], tail[2 * tails] = time, sum
+        newest, total, is_changed = time, sum, true
+    end
+
+    local function read_head(text)
+        local events = (size - HEAD_SIZE) / EVENT_SIZE
+        if events < 1 or events % 1 ~= 0 then return end
+        local expires, mark, longest, weight, first = unpack_bytes(HEAD_FORMAT, text)
+        if mark ~= MARK or first >= events then return end
+        room, kept = events, events
+        ends = first_after(now, first, events)
+        if ends < room and event_at(ends) <= MOST then ends = first_after(MOST, ends, room) end
+        kept = ends
+        if ends == first then return clear() end
+        promised, found_longest, before, from = expires, min(longest, CENTURY), weight, first
+        newest, total = event_at(ends - 1)
+        -- What the newest event has made forgotten does not come back if the clock is set back, or
+        -- for a version with a longer period.
+        if newest > now or found_longest < own_longest then forget(newest - found_longest) end
+        log_longest, noted_longest = max(found_longest, own_longest), found_longest
+    end
+
+    -- Opens a log of which these are the first bytes, '' or false if there is none. A value that is
+    -- not a log is like none, and will be replaced.
+    local function open(key, text)
+        log_key, part, part_at, promised, found_longest, room, ends = key, text, 0, 0, 0, 0, 0
+        log_longest, noted_longest = own_longest, 0
+        is_changed, is_cut, is_whole = false, false, false
+        clear()
+        size = text and #text or 0
+        if size == PART then size = call('STRLEN', key) end
+        if size > HEAD_SIZE then read_head(text) end
+    end
+
+    -- Returns the error if the key holds a value other than a string.
     function logs.open(key)
-        log_key = key
-        local last = guarded('ZRANGE', key, '-1', '-1', 'WITHSCORES')
-        if last.err then return last.err end
-        local all, _, span = weights(last)
-        total, newest = all, whole(tonumber(last[2] or 0), MOST)
-        found_span = span
-        keep_for(max(span, own_span))
+        local text = guarded('GETRANGE', key, '0', text_of('%d', PART - 1))
+        if type(text) == 'table' then return text.err end
+        open(key, text)
     end
-
-    -- Keeps the log until its newest event expires.
-    local function keep_log() keep(log_key, log_longest - (now - newest)) end
 
     function logs.is_ahead() return newest > now end
 
@@ -95,30 +136,8 @@ do
     -- event there, as there may be very many.
     function logs.move_to_now()
         if newest <= now then return end
-        local from = '(' .. now_text
-        local up_to_first, own =
-            weights(call('ZRANGEBYSCORE', log_key, from, '+inf', 'LIMIT', '0', '1'))
-        newest = now
-        keep_log()
-        accept_growth(log_key)
-        if total > 0 then
-            local weight = whole(total - (up_to_first - own), MOST_WEIGHT)
-            call('ZADD', log_key, now_text, pack(EVENT, total, weight, found_span))
-        end
-        call('ZREMRANGEBYSCORE', log_key, from, '+inf')
-    end
-
-    -- Returns the first rank from `from` to `to` up to which the events weigh at least `sum`.
-    local function place_of(sum, from, to)
-        while from < to do
-            local middle = floor((from + to) / 2)
-            if weights(call('ZRANGE', log_key, middle, middle)) >= sum then
-                to = middle
-            else
-                from = middle + 1
-            end
-        end
-        return from
+        put(first_after(now, from, kept + tails), now, total)
+        is_cut = true
     end
 
     -- Returns when so many of the oldest events will have left rule i's window that `over` more
@@ -126,12 +145,9 @@ do
     local function fits_at(i, over)
         if over <= 0 then return 0 end
         if over > debt[i] then return now + period[i] end
-        local edge = text_of('%d', now - period[i])
-        local from = call('ZCOUNT', log_key, '-inf', edge)
         -- An event weighs at least 1.
-        local at = place_of(gone[i] + over, from, min(from + over, count_events()) - 1)
-        local event = event_at(at)
-        return whole(tonumber(event[2] or now), now) + period[i]
+        local last = min(place[i] + over, kept + tails) - 1
+        return min(event_at(first_with(gone[i] + over, place[i], last)), now) + period[i]
     end
 
     -- Reports the log to each of its rules, instead of a state.
@@ -140,11 +156,9 @@ do
         for i = 1, rules do any = any or counts_denied[i] end
         for i = 1, rules do
             if kind[i] == LOG then
-                gone[i] = total == 0 and 0 or weight_before(period[i])
-                debt[i] = total - gone[i]
-                if debt[i] < 0 or debt[i] > MOST_WEIGHT then
-                    debt[i] = whole(debt[i], MOST_WEIGHT)
-                end
+                place[i] = first_after(now - period[i], from, kept + tails)
+                gone[i] = weight_before(place[i])
+                debt[i] = max(0, min(total - gone[i], MOST_WEIGHT))
                 t[i] = debt[i] == 0 and 0 or min(newest, now)
                 local over = debt[i] + amount - full[i]
                 own_capacity[i] = amount > full[i] and 0 or fits_at(i, over)
@@ -153,63 +167,243 @@ do
         end
     end
 
+    -- Sums begin anew with the weight that counts.
+    local function rebase()
+        local events = {}
+        for i = from, kept + tails - 1 do
+            local time, sum = event_at(i)
+            events[#events + 1], events[#events + 2] = time, max(0, sum - before)
+        end
+        local weight = total - before
+        clear()
+        tail, tails, total, is_whole = events, #events / 2, weight, true
+    end
+
     -- Keeps at most log_most events. Beyond that the oldest are merged into one event with the time
     -- of the last of them: no charge is lost, and the newest events, on which every decision
     -- depends, keep their times. An eighth at a time, so that few calls do this.
     local function merge_oldest()
-        local surplus = count_events() - log_most
-        if surplus <= 0 then return end
-        local place = surplus + floor(log_most / 8)
-        local up_to_first, first_own = weights(event_at(0))
-        local event = event_at(place)
-        local sum, own, span = weights(event)
-        local weight = sum - (up_to_first - first_own)
-        call('ZREMRANGEBYRANK', log_key, 0, place - 1)
-        if weight > own and weight <= MOST_WEIGHT then
-            call('ZADD', log_key, event[2], pack(EVENT, sum, weight, span))
-            call('ZREM', log_key, event[1])
-        end
+        local events = kept + tails - from
+        if events <= log_most then return end
+        from = from + min(events - log_most + floor(log_most / 8), events - 1)
+        is_cut = true
     end
 
     function logs.record(weight)
-        local used = total == 0 and 0 or total - weight_before(log_longest)
+        forget(now - log_longest)
+        local used = max(0, total - before)
         weight = min(weight, MOST_WEIGHT - used)
         if weight <= 0 then return end
         if find_oom() then error({err = oom}) end
-        if total + weight > MOST_TOTAL then -- everything that counts is merged into this event
-            logs.empty()
-            weight = used + weight
-        elseif used == 0 then
-            logs.empty()
-            keep_for(own_span)
-        else
-            call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
+        if used == 0 then
+            clear()
+            log_longest, is_whole = own_longest, true
+        elseif total + weight > MOST_TOTAL then
+            rebase()
         end
-        total, newest = total + weight, now
-        call('ZADD', log_key, now_text, pack(EVENT, total, weight, log_span))
-        if used + weight > log_most then merge_oldest() end -- an event weighs at least 1
-        keep_log()
+        noted_longest = log_longest
+        put(kept + tails, now, total + weight)
+        merge_oldest()
     end
 
-    -- Removes `weight` from the newest events. It begins with a removal, which a full server
-    -- accepts, and then also the rest.
+    -- Removes `weight` from the newest events.
     function logs.refund(weight)
         if weight == 0 or total == 0 then return end
-        call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
-        local target = total - weight
-        if target <= weight_before(log_longest) then return logs.empty() end
-        local at = place_of(target, 0, count_events() - 1)
-        local event = event_at(at)
-        if not event[2] then return end
-        local sum, own, span = weights(event)
-        call('ZREMRANGEBYRANK', log_key, at + 1, -1)
-        -- Added before the removal: an empty set would lose its TTL.
-        if sum > target or span ~= log_span then
-            call('ZADD', log_key, event[2], pack(EVENT, target, own - (sum - target), log_span))
-            call('ZREM', log_key, event[1])
+        forget(now - log_longest)
+        if total - weight <= before then return logs.empty() end
+        local at = first_with(total - weight, from, kept + tails - 1)
+        put(at, event_at(at), total - weight)
+        noted_longest, is_cut = log_longest, true
+    end
+
+    function logs.empty()
+        clear()
+        is_changed = true
+    end
+
+    local function head(expires, first)
+        return pack(HEAD_FORMAT, expires, MARK, noted_longest, before, first)
+    end
+
+    -- Returns the bytes of the tail, from its event `first` on.
+    local function tail_bytes(first)
+        if first == tails then return pack(EVENT, tail[2 * tails - 1], tail[2 * tails]) end
+        local bytes = {}
+        for i = first, tails do bytes[#bytes + 1] = pack(EVENT, tail[2 * i - 1], tail[2 * i]) end
+        return table.concat(bytes)
+    end
+
+    -- Writes the events behind the stored ones that are kept, over others. A key with a supplied
+    -- clock has no promise, and gets a TTL each time.
+    local function write_tail(matters, has_ttl)
+        local expires = promised
+        if not has_ttl then
+            keep(log_key, matters * LOG_SPARE)
+            local _, _, promise = lifetime(matters * LOG_SPARE)
+            expires = promise
         end
-        total, newest = target, tonumber(event[2])
-        keep_log()
+        if is_cut or noted_longest ~= found_longest or expires ~= promised then
+            call('SETRANGE', log_key, '0', head(expires, from))
+        end
+        call('SETRANGE', log_key, text_of('%d', HEAD_SIZE + EVENT_SIZE * kept),
+            tail_bytes(1) .. string.rep(ROOM, ends - kept - tails))
+    end
+
+    -- Returns for how many more events a log of so many gets room: a quarter, or as many up to four.
+    local function room_for(events)
+        return events > 1 and max(floor(events / 4), min(events, 4)) or 0
+    end
+
+    local function write_all(matters)
+        local option, at, expires = lifetime(matters * LOG_SPARE)
+        if requests then -- another call of the batch may find it, see `ttls`
+            keep(log_key, matters * LOG_SPARE)
+            option, at = 'PX', text_of('%d', CENTURY / 1000)
+        end
+        local stored = ''
+        if kept > from then
+            local first = HEAD_SIZE + EVENT_SIZE * from
+            local last = HEAD_SIZE + EVENT_SIZE * kept - 1
+            if part_at <= first and part_at + #part > last then
+                stored = string.sub(part, first - part_at + 1, last - part_at + 1)
+            else
+                stored = call('GETRANGE', log_key, text_of('%d', first), text_of('%d', last))
+            end
+        end
+        local spare = room_for(kept - from + tails)
+        if oom then accept_growth(log_key) end
+        call('SET', log_key, head(expires, 0) .. stored .. tail_bytes(1 + max(0, from - kept))
+            .. string.rep(ROOM, spare), option, at)
+    end
+
+    -- Writes the log if it was changed. On a full server only calls that give quota back change it.
+    function logs.save()
+        if not is_changed then return end
+        is_changed = false
+        local events = kept + tails
+        if events == from then
+            if size > 0 then call('DEL', log_key) end
+            return
+        end
+        local matters = log_longest - (now - newest)
+        local has_ttl = not supplied and promised >= now + matters
+            and promised < now + 2 * matters + SECOND - 1000
+        local fits = not is_whole and not oom and events <= room
+            and EVENT_SIZE * (max(events, ends) - kept) <= PART
+        if size < PART then
+            fits = fits and (has_ttl or supplied)
+        else
+            fits = fits and (has_ttl or events - from > from)
+        end
+        if fits then write_tail(matters, has_ttl) else write_all(matters) end
+    end
+
+    -- Returns whether keys without a value have none of another type, either.
+    local function are_missing()
+        local missing = {}
+        for k = 1, keys do
+            if not values[k] then missing[#missing + 1] = KEYS[k] end
+        end
+        return #missing == 0 or call('EXISTS', unpack(missing)) == 0
+    end
+
+    -- Returns the logs of a batch for which `allow_ones` has a loop.
+    local function read_logs()
+        return n == 1 and kind[1] == LOG and not is_shadow and not shadow[1]
+            and not counts_denied[1] and not repeats and not requests
+            and HEAD_SIZE + 1.25 * EVENT_SIZE * log_most < PART and not find_oom()
+            and are_missing() and call('MGET', unpack(KEYS, keys + 1))
+    end
+
+    -- Makes a batch of one allow of cost 1 for each key under one log, with the steps of the
+    -- general path, but without its functions, which take longer than the server's commands.
+    -- Returns false if it is another batch. `allow` makes the call of a key that needs the general
+    -- path.
+    function logs.allow_ones(allow)
+        local found = read_logs()
+        if not found then return false end
+        local AT, TIME = HEAD_SIZE + 1, '<I7'
+        local lasts, limit = own_longest, full[1]
+        local edge, soonest, latest = now - lasts, now + lasts, now + 2 * lasts + SECOND - 1000
+        if supplied then soonest, latest = 0, 1 end
+        local option, at, expires = lifetime(lasts * LOG_SPARE)
+        local first_event = pack(HEAD_FORMAT, expires, MARK, lasts, 0, 0) .. pack(EVENT, now, 1)
+        local unused = pack('<dddd', 0, 0, 0, 0)
+        local places = {}
+        log_counts = {}
+        for k = 1, keys do
+            local key, text = KEYS[keys + k], found[k]
+            local size = text and #text or 0
+            local slots, facts, done = (size - HEAD_SIZE) / EVENT_SIZE, unused
+            if values[k] or text and (slots < 1 or slots % 1 ~= 0) then
+                facts = nil
+            elseif not text then -- or a value of another type
+                done = guarded('SET', key, first_event, option, at, 'NX')
+                if not done then facts = nil end
+            else
+                local promise, mark, longest, gone, first = unpack_bytes(HEAD_FORMAT, text)
+                local events = string.find(text, ROOM, AT, true)
+                events = events and ceil((events - AT) / EVENT_SIZE) or slots
+                local newest, total = 0
+                if mark == MARK and longest == lasts and first < events then
+                    newest, total = unpack_bytes(EVENT, text, AT + EVENT_SIZE * (events - 1))
+                end
+                if not total or newest > now or total >= MOST_TOTAL then
+                    facts = nil
+                elseif newest <= edge then
+                    done = guarded('SET', key, first_event, option, at)
+                else
+                    local low, high = first, events - 1
+                    if unpack_bytes(TIME, text, AT + EVENT_SIZE * first) > edge then high = first end
+                    while low < high do
+                        local middle = (low + high - (low + high) % 2) / 2
+                        if unpack_bytes(TIME, text, AT + EVENT_SIZE * middle) <= edge then
+                            low = middle + 1
+                        else
+                            high = middle
+                        end
+                    end
+                    local oldest
+                    if low > first then
+                        oldest, gone = unpack_bytes(EVENT, text, AT + EVENT_SIZE * (low - 1))
+                    end
+                    local used = total - gone
+                    if used > limit or used < 1 then
+                        facts = nil
+                    elseif used == limit then
+                        oldest = unpack_bytes(TIME, text, AT + EVENT_SIZE * low)
+                        facts = pack('<dddd', newest, used, 0, oldest + lasts)
+                    else
+                        facts = pack('<dddd', newest, used, 0, 0)
+                        local event = pack(EVENT, now, total + 1)
+                        if events < slots and (promise >= soonest and promise < latest or supplied) then
+                            local place = places[events]
+                            if not place then
+                                place = text_of('%d', HEAD_SIZE + EVENT_SIZE * events)
+                                places[events] = place
+                            end
+                            done = guarded('SETRANGE', key, place, event)
+                            if done == size then done = {} end
+                            if supplied then keep(key, lasts * LOG_SPARE) end
+                        else
+                            local count = events - low + 1
+                            done = guarded('SET', key, pack(HEAD_FORMAT, expires, MARK, lasts, gone, 0)
+                                .. string.sub(text, AT + EVENT_SIZE * low, AT + EVENT_SIZE * events - 1)
+                                .. event .. string.rep(ROOM, room_for(count)), option, at)
+                        end
+                    end
+                end
+            end
+            if not facts then
+                allow(k)
+            elseif done and done.err then
+                note(k, 'e', done.err)
+            else
+                if done then granted = granted + 1 end
+                log_counts[#log_counts + 1] = facts
+            end
+        end
+        return true
     end
 
     kinds[LOG] = {available = kinds[STEPWISE].available, charge = kinds.add,

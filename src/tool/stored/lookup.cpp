@@ -4,6 +4,7 @@
 // transaction: a place that is gone by then is left out.
 
 #include <base/bytes.hpp>
+#include <core/log_value.hpp>
 #include <redis/protocol/key.hpp>
 #include <tool/frame/format.hpp>
 #include <tool/stored/lookup.hpp>
@@ -17,6 +18,7 @@
 namespace tool {
 namespace {
 
+namespace core = colimit::core;
 namespace redis = colimit::redis;
 
 constexpr auto keys_per_scan = "1000"; // less than a millisecond of the server
@@ -28,6 +30,7 @@ constexpr auto holders_per_place = std::string_view{"1000"};
     case holding::holders:
         return {"ZCOUNT", p.redis_key, '(' + std::to_string(now), "+inf"};
     case holding::log:
+        return log_reading(p.redis_key);
     case holding::transaction:
         return {"ZCARD", p.redis_key};
     case holding::sketch:
@@ -110,6 +113,10 @@ void require(const reply& r, const words& command) {
         into.slots = read_value(content.elements[1].text, content.elements[0].text)
                          .value_or(std::vector<stored_slot>{});
         return true;
+    case holding::log:
+        into.count = events_of(content.text);
+        into.is_foreign = !into.count;
+        return !content.text.empty();
     default:
         into.count = integer_of(content);
         return true;
@@ -148,6 +155,18 @@ void scan(servers& in, std::size_t server, const std::string& pattern, std::uint
 }
 
 } // namespace
+
+words log_reading(std::string_view redis_key) {
+    constexpr auto most_events = std::size_t{5'000};
+    constexpr auto size = core::log_head_bytes + most_events * core::logged_event_bytes;
+    return {"GETRANGE", std::string{redis_key}, "0", std::to_string(size - 1)};
+}
+
+std::optional<std::int64_t> events_of(std::string_view value) {
+    if (!core::read_log_head(value) || core::events_in(value.size()) == 0)
+        return std::nullopt;
+    return static_cast<std::int64_t>(core::kept_events(value).size());
+}
 
 std::vector<found_place> look_up(servers& from, const std::string& policy,
                                  const std::vector<place>& places) {

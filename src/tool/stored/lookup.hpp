@@ -28,13 +28,19 @@ struct stored_holder {
 struct found_place {
     place where;
     std::string policy;
-    std::int64_t ttl_ms = 0;            ///< -1: it does not expire
-    std::optional<std::int64_t> bytes;  ///< of the server's memory; nullopt if it does not say it
-    std::optional<std::int64_t> count;  ///< events of a log, members, tokens of a window, holders
+    std::int64_t ttl_ms = 0;           ///< -1: it does not expire
+    std::optional<std::int64_t> bytes; ///< of the server's memory; nullopt if it does not say it
+    std::optional<std::int64_t>
+        count; ///< events of a log (at most 5,000), members, tokens of a window, holders
     std::vector<stored_slot> slots;     ///< of a state
     std::vector<stored_holder> holders; ///< those with the latest ends, at most 1,000
     bool is_foreign = false;            ///< it is not a value that colimit writes
 };
+
+/// Returns the command that reads a log, at most its first 5,000 events: it may have megabytes.
+[[nodiscard]] words log_reading(std::string_view redis_key);
+/// Returns the number of events in what it answers; nullopt if that is not a log.
+[[nodiscard]] std::optional<std::int64_t> events_of(std::string_view value);
 
 /// Returns those of the places that have something.
 [[nodiscard]] std::vector<found_place> look_up(servers& from, const std::string& policy,

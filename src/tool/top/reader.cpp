@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// SCAN, GET, ZCARD, ZCOUNT, HSCAN and HMGET.
+// SCAN, GET, GETRANGE, ZCARD, ZCOUNT, HSCAN and HMGET.
 
 #include <tool/frame/format.hpp>
+#include <tool/stored/lookup.hpp>
 #include <tool/top/reader.hpp>
 
 #include <stdexcept>
@@ -99,7 +100,9 @@ void state_reader::read_at(std::size_t server, const keys_to_read& keys, ranking
             shards.push_back(redis_key);
         if (read->holds == holding::value)
             commands.push_back({"GET", redis_key});
-        else if (read->holds == holding::log || read->holds == holding::transaction)
+        else if (read->holds == holding::log)
+            commands.push_back(log_reading(redis_key));
+        else if (read->holds == holding::transaction)
             commands.push_back({"ZCARD", redis_key});
         else if (read->holds == holding::holders)
             commands.push_back({"ZCOUNT", redis_key, '(' + std::to_string(now), "+inf"});
@@ -123,7 +126,7 @@ void state_reader::read_at(std::size_t server, const keys_to_read& keys, ranking
 
 void state_reader::take(const std::string& name, const reply& content, std::int64_t now,
                         ranking& into) const {
-    if (content.is_nil() || content.is_error() ||
+    if (content.is_nil() || content.is_error() || content.text.empty() ||
         (content.kind == reply_kind::integer && content.integer == 0))
         return into.forget(name);
     const auto read = read_name(name);
@@ -135,6 +138,8 @@ void state_reader::take(const std::string& name, const reply& content, std::int6
                        .holders = {}};
     if (content.kind == reply_kind::integer)
         (read->holds == holding::holders ? made.holders : made.events) = content.integer;
+    else if (read->holds == holding::log)
+        made.events = events_of(content.text).value_or(0);
     else if (auto slots = read_value(content.text)) {
         made.slots = std::move(*slots);
         made.value = content.text;
