@@ -20,7 +20,7 @@ namespace {
 using std::chrono::steady_clock;
 
 /// The number of calls between two readings of the clock.
-constexpr std::uint64_t row = 1024;
+constexpr std::uint64_t in_a_row = 1024;
 
 constexpr std::uint32_t hot_keys = 1'000;
 
@@ -37,16 +37,16 @@ constexpr std::uint32_t hot_keys = 1'000;
     auto keys = random_key{key_count, 1};
     auto refused = std::uint64_t{0};
     const auto ask_in_a_row = [&] {
-        for (auto i = std::uint64_t{0}; i < row; ++i)
+        for (auto i = std::uint64_t{0}; i < in_a_row; ++i)
             refused += limited.allow(keys.next(), p).allowed() ? 0U : 1U;
     };
-    for (auto done = std::uint64_t{0}; done < c.warm_up; done += row)
+    for (auto done = std::uint64_t{0}; done < c.warm_up; done += in_a_row)
         ask_in_a_row();
 
     const auto spent = meter{};
     const auto end = steady_clock::now() + std::chrono::duration<double>{c.seconds};
     auto checks = std::uint64_t{0};
-    for (; steady_clock::now() < end; checks += row)
+    for (; steady_clock::now() < end; checks += in_a_row)
         ask_in_a_row();
     const auto m = spent.read(checks);
 

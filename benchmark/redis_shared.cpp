@@ -29,13 +29,13 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::uint32_t callers = 256;
+constexpr std::uint32_t callers_of_all = 256;
 
 class shared_limiter {
   public:
     shared_limiter(unsigned threads, const conditions& c)
         : context_(static_cast<int>(threads)), limiter_(context_.get_executor(), settings(c)) {
-        for (std::uint32_t i = 0; i < callers; ++i)
+        for (std::uint32_t i = 0; i < callers_of_all; ++i)
             asio::co_spawn(context_, call_again_and_again(counts_.emplace_back(), i),
                            [this](const std::exception_ptr& failure) {
                                if (failure)
@@ -100,7 +100,7 @@ class shared_limiter {
     policy policy_ = thousand_an_hour();
     std::deque<count> counts_;
     std::atomic<bool> ending_ = false;
-    std::atomic<std::uint32_t> open_ = callers;
+    std::atomic<std::uint32_t> open_ = callers_of_all;
     std::mutex mutex_;
     std::exception_ptr failure_;
     asio::io_context context_;

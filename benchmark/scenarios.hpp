@@ -27,6 +27,10 @@ measurement redis_flood(const conditions& c);
 measurement redis_three_rules(const conditions& c);
 measurement redis_sliding_log(const conditions& c);
 measurement redis_transaction(const conditions& c);
+measurement redis_fixed_window(const conditions& c);
+measurement article_log(const conditions& c);
+measurement article_multi(const conditions& c);
+measurement article_incr(const conditions& c);
 measurement redis_threads_2(const conditions& c);
 measurement redis_shared(const conditions& c, unsigned threads);
 measurement redis_zipf_leased(const conditions& c, std::chrono::milliseconds length);
@@ -90,6 +94,10 @@ inline constexpr auto scenarios = std::to_array<scenario>({
     {"redis_three_rules", redis_three_rules, "reference"},
     {"redis_sliding_log", redis_sliding_log, "reference"},
     {"redis_transaction", redis_transaction, "reference"},
+    {"article_log", article_log, "reference"},
+    {"article_multi", article_multi, "reference"},
+    {"redis_fixed_window", redis_fixed_window, "reference"},
+    {"article_incr", article_incr, "reference"},
     {"redis_threads_2", redis_threads_2, "reference"},
     {"redis_shared_1", redis_shared_by<1>, "reference"},
     {"redis_shared_2", redis_shared_by<2>, "reference"},

@@ -38,16 +38,17 @@ namespace json = boost::json;
 using row = std::vector<std::string>;
 
 [[nodiscard]] std::vector<row> rows_of(const report& r) {
-    auto rows =
-        std::vector<row>{{"name", "checks/s", "+-%", "ratio to", "server us", "client us", "allocs",
-                          "leased %", "allowed %", "p50 us", "p99 us", "p99.9 us", "max us"}};
+    auto rows = std::vector<row>{{"name", "checks/s", "+-%", "ratio to", "server us", "client us",
+                                  "allocs", "bytes/key", "leased %", "allowed %", "p50 us",
+                                  "p99 us", "p99.9 us", "max us"}};
     for (const auto& each : r.results) {
         const auto& m = each.median;
         rows.push_back({each.name, grouped(m.checks_per_s), spread(each), ratio_text(each),
                         text(m.server_us_per_check, 2), text(m.client_us_per_check, 3),
-                        text(m.allocations_per_check, 4), percent_text(m.leased_share),
-                        percent_text(m.allowed_share), text(m.p50_us, 1), text(m.p99_us, 1),
-                        text(m.p999_us, 1), text(m.max_us, 1)});
+                        text(m.allocations_per_check, 4), text(m.bytes_per_key, 0),
+                        percent_text(m.leased_share), percent_text(m.allowed_share),
+                        text(m.p50_us, 1), text(m.p99_us, 1), text(m.p999_us, 1),
+                        text(m.max_us, 1)});
     }
     return rows;
 }

@@ -40,6 +40,19 @@ inline constexpr std::uint32_t server_keys = 100'000;
     return policy{"bench", sliding_log(100, std::chrono::seconds{1})};
 }
 
+/// A log's memory is measured with so many events in each of so many keys, which no key can lose
+/// meanwhile, however slow a limiter is.
+inline constexpr std::uint32_t events_of_weighed_log = 100;
+inline constexpr std::uint32_t weighed_logs = 1'000;
+[[nodiscard]] inline policy thousand_in_any_hour() {
+    return policy{"bench", sliding_log(1000, std::chrono::hours{1})};
+}
+
+/// Returns a counter that begins with a key's first call, as INCR and EXPIRE do.
+[[nodiscard]] inline policy thousand_in_an_hour_from_first() {
+    return policy{"bench", fixed_window(1000, std::chrono::hours{1}).from_first()};
+}
+
 /// Returns a policy for the in-process store that never denies, and recovers so slowly that no
 /// state is deleted: each call finds one, reads it and writes it.
 [[nodiscard]] inline policy bottomless() {

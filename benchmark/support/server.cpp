@@ -74,6 +74,13 @@ void server::forget_keys() const {
     ask({"FLUSHALL", "SYNC"});
 }
 
+double server::bytes_of_each_key() const {
+    const auto keys = std::stod(ask({"DBSIZE"}));
+    const auto before = bytes_in_use();
+    forget_keys();
+    return (before - bytes_in_use()) / keys;
+}
+
 void server::load_functions() const {
     auto file = std::ifstream{COLIMIT_LIBRARY, std::ios::binary};
     const auto text = std::string{std::istreambuf_iterator<char>{file}, {}};

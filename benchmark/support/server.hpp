@@ -28,6 +28,8 @@ class server {
     [[nodiscard]] int process() const;
     /// Deletes all keys, so that those of one scenario cost the next one nothing.
     void forget_keys() const;
+    /// Returns the memory that a key takes on average, with its name and its TTL. Deletes all keys.
+    [[nodiscard]] double bytes_of_each_key() const;
     /// Loads the library of functions that this build would install.
     void load_functions() const;
     /// Returns the script's SHA-1.
