@@ -338,8 +338,8 @@ class limiter : public sketch_verbs {
     /// Closing twice does nothing.
     void close() noexcept;
 
-    /// Returns the counters since the limiter was constructed, also after `close`. Copies about 2
-    /// KB.
+    /// Returns the counters since the limiter was constructed, also after `close`. Copies about
+    /// 2.4 KB.
     [[nodiscard]] colimit::statistics statistics() const;
 
     /// Returns the counters of each policy that was called, in the order of their first calls, also

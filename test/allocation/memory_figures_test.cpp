@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The memory that the headers name for an entry of a table, a call and a policy.
+
+#include <colimit/limiter.hpp>
+#include <limiter/deny_cache.hpp>
+#include <limiter/lease_table.hpp>
+#include <support/fake_operation.hpp>
+#include <support/peak_memory.hpp>
+#include <support/unit_test.hpp>
+
+#include <boost/asio/io_context.hpp>
+
+#include <malloc.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(memory_figures)
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+
+constexpr std::size_t entries = 65'536;
+constexpr std::int64_t mib = std::int64_t{1024} * 1024;
+constexpr std::int64_t noise = mib / 2;
+
+[[nodiscard]] std::int64_t read_clock() noexcept {
+    return 1'000'000;
+}
+
+/// What is allocated. Memory that was freed before may be used again, so pages do not show it.
+[[nodiscard]] std::int64_t allocated() {
+    const auto all = ::mallinfo2();
+    return static_cast<std::int64_t>(all.uordblks + all.hblkhd);
+}
+
+[[nodiscard]] hash::digest digest_of(std::size_t i, const policy& p) {
+    return detail::access::data(p)->digest("key" + std::to_string(i));
+}
+
+/// So many bytes for each of `count`, at most and, with `least`, not much less: a figure of a
+/// header that has become wrong.
+void check(std::string_view what, std::int64_t bytes, std::size_t count, std::int64_t least,
+           std::int64_t most) {
+    const auto n = static_cast<std::int64_t>(count);
+    BOOST_TEST_MESSAGE(what << ": " << bytes / n << " bytes");
+    BOOST_TEST(bytes <= n * most + noise, what << ": " << bytes / n << " bytes");
+    BOOST_TEST(bytes >= n * least - noise, what << ": " << bytes / n << " bytes");
+}
+
+/// Memory that `calls` of them take while they wait for a server that does not exist.
+template<class Call>
+void check_calls(std::string_view what, std::size_t calls, std::int64_t least, std::int64_t most,
+                 Call call) {
+    auto context = asio::io_context{1};
+    auto settings = config{};
+    settings.server = "unix:/nonexistent/redis";
+    settings.timeout = 1h;
+    settings.request_ttl = 24h;
+    settings.on_failure = failure_mode::error;
+    auto l = limiter{context.get_executor(), settings};
+    const auto before = allocated();
+    for (std::size_t i = 0; i < calls; ++i)
+        call(l, i);
+    check(what, allocated() - before, calls, least, most);
+    l.close();
+    context.run();
+}
+
+const auto rules = policy{"p", gcra(1, 1h).burst(1)};
+constexpr auto ignore = [](error_code, const decision&) {};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_cached_denial_takes_300_bytes) {
+    const auto memory = test::peak_memory{};
+    auto cache = detail::deny_cache{entries, 3'600'000'000, read_clock};
+    for (std::size_t i = 0; i < 4 * entries; ++i) {
+        auto op = test::fake_operation{};
+        (void)cache.answer(op, digest_of(i, rules), *detail::access::data(rules));
+        op.sent_at = read_clock();
+        op.result.outcome = outcome::denied;
+        op.result.retry_after = 1h;
+        (void)detail::access::append(op.result.rules);
+        cache.note(op, read_clock());
+        if (i == 0)
+            check("the first denial", memory.growth(), 1, 0, 5 * mib);
+    }
+    BOOST_TEST(cache.size() > entries * 9 / 10);
+    check("a denial", memory.growth(), entries, 250, 310);
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_takes_300_bytes) {
+    const auto leased = policy{"p", gcra(1'000, 1s)}.with_leases(100ms);
+    const auto memory = test::peak_memory{};
+    auto table = detail::lease_table{entries, read_clock};
+    for (std::size_t i = 0; i < 4 * entries; ++i) {
+        auto op = test::fake_operation{};
+        op.kind = detail::call_kind::one;
+        (void)table.answer(op, digest_of(i, leased), *detail::access::data(leased));
+        op.fallback.policy = detail::access::data(leased);
+        if (op.lease.is_known)
+            table.ask(op, *detail::access::data(leased));
+        (void)detail::access::append(op.result.rules);
+        table.note(op, read_clock());
+        if (i == 0)
+            check("the first lease", memory.growth(), 1, 0, 5 * mib);
+    }
+    check("a lease", memory.growth(), entries, 250, 310);
+}
+
+BOOST_AUTO_TEST_CASE(statistics_take_2_4_kilobytes) {
+    BOOST_TEST(sizeof(statistics) <= 2'450U);
+    BOOST_TEST(sizeof(policy_statistics) <= 2'350U);
+}
+
+BOOST_AUTO_TEST_CASE(a_call_that_waits_to_be_sent_takes_1_2_kib) {
+    check_calls("a call", 60'000, 1'000, 1'280, [](limiter& l, std::size_t i) {
+        l.allow("key" + std::to_string(i), rules, ignore);
+    });
+    check_calls("a call with a time", 20'000, 1'900, 5'200, [](limiter& l, std::size_t i) {
+        const auto now = time_point{1h + std::chrono::microseconds{i}};
+        l.allow("key" + std::to_string(i), rules, {.now = now}, ignore);
+    });
+    constexpr std::size_t joint_calls = 20'000;
+    auto checks = std::vector<check_item>{};
+    for (std::size_t i = 0; i < 2 * joint_calls; ++i)
+        checks.push_back({.key = i % 2 == 0 ? "a" : "b", .policy = rules});
+    check_calls("an allow_all", joint_calls, 1'900, 5'200, [&](limiter& l, std::size_t i) {
+        l.allow_all(std::span{checks}.subspan(2 * i, 2), ignore);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_call_that_waits_for_its_turn_takes_1_2_kib) {
+    for (const auto& p : {rules, policy{"window", fixed_window(1, 1h)}}) {
+        auto context = asio::io_context{1};
+        auto l = limiter{context.get_executor(), "memory:"};
+        const auto before = allocated();
+        constexpr std::size_t calls = 60'000;
+        for (std::size_t i = 0; i < calls; ++i) {
+            l.wait("key", p, {.max_wait = wait_options::no_max_wait}, ignore);
+            if (i % 100 == 0)
+                context.poll();
+        }
+        context.poll();
+        check("a wait", allocated() - before, calls, 1'000, 1'280);
+        l.close();
+        context.restart();
+        context.run();
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
