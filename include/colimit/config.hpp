@@ -203,10 +203,11 @@ struct config {
     /// The pauses between attempts to connect double from the first value to the second, each with
     /// a random jitter between half and all of it: 1 ms to 1 h, the second at least the first. So a
     /// server that has recovered is noticed about as long after that as it was away, and within the
-    /// second value; with the default, at most 15 % of many clients return in the same 100 ms. If
-    /// the server rejects this client (credentials, too many clients), or its certificate is not
-    /// trusted, each pause has the second value. The pauses between probes of a server that does
-    /// not answer on a connection are the same, but at most `limits::probe_pause_max`.
+    /// second value; with the default, at most 15 % of many clients return in the same 100 ms if it
+    /// was away for 3 s or more, and a quarter of them after 1 s. If the server rejects this client
+    /// (credentials, too many clients), or its certificate is not trusted, each pause has the
+    /// second value. The pauses between probes of a server that does not answer on a connection are
+    /// the same, but at most `limits::probe_pause_max`.
     ///
     /// After `limits::breaker_failures` failures in a row the circuit breaker opens: calls fail
     /// with `errc::unavailable` immediately, which `on_failure` decides, until the server has
