@@ -120,6 +120,48 @@ BOOST_AUTO_TEST_CASE(a_place_that_is_given_back_wakes_the_calls_of_each_version)
     });
 }
 
+/// They count with those of `wait`; one that does not wait is no such call.
+BOOST_AUTO_TEST_CASE(a_call_more_than_may_wait_is_refused_and_asks_for_nothing) {
+    const auto window = policy{"window", fixed_window(1, 24h).from_first()};
+    for (const auto mode : {failure_mode::error, failure_mode::deny}) {
+        auto c = live{context, server.url(), [mode](config& of) {
+                          of.max_waiting = 2;
+                          of.on_failure = mode;
+                      }};
+        run([&]() -> asio::awaitable<void> {
+            auto held = co_await acquire(a, one);
+            (void)co_await a.limiter.allow("k", window);
+            auto ended = 0;
+            c.limiter.acquire("k", one, {.max_wait = 1h},
+                              [&](error_code ec, const slot& s) { ended += !ec && s ? 1 : 100; });
+            c.limiter.wait("k", window, {.max_wait = 25h},
+                           [&](error_code ec, decision) { ended += ec == errc::closed ? 1 : 100; });
+            co_await test::pause_for(5ms);
+            const auto asked = server.calls_of("evalsha");
+            for (auto times = 0; times < 3; ++times) {
+                auto [full, none] = co_await c.limiter.acquire("k", one, {.max_wait = 1us},
+                                                               asio::as_tuple(asio::deferred));
+                BOOST_TEST((full == errc::too_many_in_flight), full.message());
+                BOOST_TEST(!none);
+            }
+            co_await test::pause_for(5ms);
+            BOOST_TEST(server.calls_of("evalsha") == asked);
+            const auto denied = co_await acquire(c, one);
+            BOOST_TEST(!denied);
+            BOOST_TEST((denied.decision().outcome == outcome::denied));
+            held.release();
+            co_await test::until([&] { return ended == 1; });
+            auto next = co_await acquire(c, two, {.max_wait = 1us}); // there is room again
+            BOOST_TEST(static_cast<bool>(next));
+            c.limiter.close();
+            co_await test::until([&] { return ended == 2; });
+            co_await a.limiter.reset("k", window);
+            co_await a.limiter.reset("k", one);
+            co_await a.limiter.reset("k", two);
+        });
+    }
+}
+
 /// The call waits for its connection for longer than the lease.
 BOOST_AUTO_TEST_CASE(a_lease_counts_from_when_its_request_was_sent) {
     const auto brief = policy{"brief", concurrent(1).lease(500ms)};
