@@ -10,6 +10,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -120,6 +121,32 @@ BOOST_AUTO_TEST_CASE(a_call_is_another_one_after_request_ttl) {
         const auto other = co_await l.limiter.allow("k", rules, options);
         BOOST_TEST(other.remaining == 98);
     });
+}
+
+/// On a server request_ttl is time of its clock, also for calls with a supplied time; in process it
+/// is time of the calls.
+BOOST_AUTO_TEST_CASE(request_ttl_is_time_of_the_store) {
+    auto server = fake_redis{net};
+    for (const auto in_process : {false, true}) {
+        auto l = live{context, in_process ? "memory:" : server.url(),
+                      [](config& c) { c.request_ttl = 1h; }};
+        auto time = time_point{24h * 20'000};
+        run([&]() -> asio::awaitable<void> {
+            const auto remaining = [&]() -> asio::awaitable<std::int64_t> {
+                const auto d = co_await l.limiter.allow("k", rules, {.request = "1", .now = time});
+                co_return d.remaining;
+            };
+            BOOST_TEST(co_await remaining() == 99);
+            co_await test::pause_for(1h - 5ms);
+            BOOST_TEST(co_await remaining() == 99);
+            co_await test::pause_for(10ms);
+            BOOST_TEST(co_await remaining() == (in_process ? 99 : 98));
+            time += 1h - 5ms;
+            BOOST_TEST(co_await remaining() == (in_process ? 99 : 98));
+            time += 10ms;
+            BOOST_TEST(co_await remaining() == 98);
+        });
+    }
 }
 
 /// A policy that changes its storage finds no state. Its ids are new, too, or refused: where key
