@@ -192,6 +192,34 @@ BOOST_AUTO_TEST_CASE(a_process_that_wants_all_places_alone_loses_at_most_seven_p
         }
 }
 
+/// Calls of the same process that wait only briefly ask when their time ends. Those that may wait
+/// for longer do not ask with them.
+BOOST_AUTO_TEST_CASE(calls_that_wait_briefly_do_not_end_the_time_in_which_others_give_way) {
+    for (const auto hold : {5ms, 149ms, 700ms})
+        for (const auto brief : {1ms, 15ms, 60ms, 120ms}) {
+            const auto p =
+                policy{"p" + std::to_string(hold.count()) + std::to_string(brief.count()),
+                       concurrent(1).lease(30s)};
+            run([&]() -> asio::awaitable<void> {
+                auto first = worker{a, p, hold};
+                auto second = worker{a, p, hold};
+                auto other = worker{b, p, hold};
+                for (const auto begin = now(); now() - begin < 1min;) {
+                    auto [ec, got] = co_await a.limiter.acquire("k", p, {.max_wait = brief},
+                                                                asio::as_tuple(asio::deferred));
+                    BOOST_TEST(!ec);
+                    got.release();
+                    co_await test::pause_for(7ms);
+                }
+                for (auto* w : {&first, &second, &other})
+                    w->stops = true;
+                BOOST_TEST(4 * other.grants >= 3 * (first.grants + second.grants),
+                           hold.count() << " and " << brief.count() << " ms");
+                co_await test::pause_for(1min);
+            });
+        }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colimit::slot_fairness_test
