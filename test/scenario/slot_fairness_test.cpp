@@ -220,6 +220,30 @@ BOOST_AUTO_TEST_CASE(calls_that_wait_briefly_do_not_end_the_time_in_which_others
         }
 }
 
+BOOST_AUTO_TEST_CASE(a_call_that_waits_briefly_or_not_at_all_may_have_what_is_left_free) {
+    const auto p = policy{"p", concurrent(1).lease(30s)};
+    run([&]() -> asio::awaitable<void> {
+        auto first = worker{a, p, 100ms};
+        auto second = worker{a, p, 100ms};
+        for (const auto wait : {0ms, 30ms, 100ms}) {
+            for (auto is_free = false;
+                 !is_free;) { // the release and the next acquire are one batch
+                co_await test::pause_for(1ms);
+                const auto d = co_await b.limiter.peek("k", p);
+                is_free = d.allowed();
+            }
+            const auto asked = now();
+            auto got = co_await a.limiter.acquire("k", p, {.max_wait = wait});
+            BOOST_TEST(static_cast<bool>(got), wait.count() << " ms");
+            BOOST_TEST((now() - asked >= wait));
+            BOOST_TEST((now() - asked <= wait + trip));
+            co_await test::pause_for(200ms); // the turn in which it was free is over
+        }
+        first.stops = second.stops = true;
+        co_await test::pause_for(1s);
+    });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colimit::slot_fairness_test
