@@ -83,8 +83,8 @@ namespace colimit {
 ///
 /// @par Memory A call allocates nothing once as many calls were incomplete at the same time before,
 /// while the context runs in `run()` or `run_for()`; Asio drops its own caches whenever `run_one()`
-/// returns. Handlers may have any alignment; one of more than 128 bytes costs an allocation per
-/// call.
+/// returns. Handlers may have any alignment; one of more than 512 bytes may cost an allocation or
+/// two per call.
 class limiter : public sketch_verbs {
   public:
     using executor_type = boost::asio::any_io_executor;
