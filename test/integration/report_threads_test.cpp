@@ -202,4 +202,48 @@ BOOST_AUTO_TEST_CASE(events_of_a_source_arrive_one_after_another_in_their_order)
         BOOST_TEST(order.lines[i] == std::to_string(i + 1));
 }
 
+/// With a document in Redis; the last call ends it, from a thread that is none of the pool's.
+BOOST_AUTO_TEST_CASE(a_source_is_used_and_closed_by_other_threads_than_its_own) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    const auto folder = test::fresh_folder{};
+    const auto file = folder.path() + "/policies.json";
+    test::write_file(file, R"({"policies": {}})");
+    auto settings = config{};
+    settings.server = server.address();
+    settings.reconnect_delay_max = 10ms;
+    auto options = policy_source_options{};
+    options.poll_interval = 10ms;
+    options.copy = folder.path() + "/copy";
+    auto pool = asio::thread_pool{pool_threads};
+    auto source = policy_source{pool.get_executor(), file, settings, options};
+    auto ends = std::atomic<bool>{false};
+    auto older = std::atomic<int>{0};
+    auto users = std::vector<std::thread>{};
+    for (auto i = 0; i < 3; ++i)
+        users.emplace_back([&] {
+            auto last = std::int64_t{0};
+            while (!ends) {
+                const auto version = source.current()->version().value_or(0);
+                older += version < last || source.status().version.value_or(0) < version ? 1 : 0;
+                last = version;
+                source.reload();
+                std::this_thread::yield();
+            }
+            source.close();
+        });
+    for (auto version = 1; version <= 20; ++version) {
+        look.must({"HSET", "colimit:policies", "version", std::to_string(version), "document",
+                   R"({"policies": {}})"});
+        while (source.status().version != version)
+            std::this_thread::sleep_for(1ms);
+    }
+    ends = true;
+    for (auto& u : users)
+        u.join();
+    pool.join(); // returns, as the source is closed
+    BOOST_TEST(older == 0);
+    BOOST_TEST((source.current()->version() == 20));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
