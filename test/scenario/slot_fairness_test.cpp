@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_wants_all_places_alone_loses_at_most_seven_p
 /// Calls of the same process that wait only briefly ask when their time ends. Those that may wait
 /// for longer do not ask with them.
 BOOST_AUTO_TEST_CASE(calls_that_wait_briefly_do_not_end_the_time_in_which_others_give_way) {
-    for (const auto hold : {5ms, 149ms, 700ms})
+    for (const auto hold : {149ms, 700ms})
         for (const auto brief : {1ms, 15ms, 60ms, 120ms}) {
             const auto p =
                 policy{"p" + std::to_string(hold.count()) + std::to_string(brief.count()),
