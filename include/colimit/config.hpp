@@ -203,10 +203,11 @@ struct config {
     /// The pauses between attempts to connect double from the first value to the second, each with
     /// a random jitter between half and all of it: 1 ms to 1 h, the second at least the first. So a
     /// server that has recovered is noticed about as long after that as it was away, and within the
-    /// second value; with the default, at most 15 % of many clients return in the same 100 ms. If
-    /// the server rejects this client (credentials, too many clients), or its certificate is not
-    /// trusted, each pause has the second value. The pauses between probes of a server that does
-    /// not answer on a connection are the same, but at most `limits::probe_pause_max`.
+    /// second value; with the default, at most 15 % of many clients return in the same 100 ms if it
+    /// was away for 3 s or more, and a quarter of them after 1 s. If the server rejects this client
+    /// (credentials, too many clients), or its certificate is not trusted, each pause has the
+    /// second value. The pauses between probes of a server that does not answer on a connection are
+    /// the same, but at most `limits::probe_pause_max`.
     ///
     /// After `limits::breaker_failures` failures in a row the circuit breaker opens: calls fail
     /// with `errc::unavailable` immediately, which `on_failure` decides, until the server has
@@ -228,7 +229,7 @@ struct config {
     /// The number of calls of `wait`, and of `acquire` with `max_wait`, that may be incomplete at a
     /// time, both those that ask the store and those that wait: 1 to 16,777,216. One more completes
     /// with `errc::too_many_in_flight` in every failure mode; nothing is requested for it, so
-    /// nothing is charged. Each takes about 1 KiB and its key.
+    /// nothing is charged. Each takes about 1.2 KiB and its key.
     std::size_t max_waiting = 65'536;
 
     /// Whether calls are executed with a script, with functions where EVAL is forbidden, or with
@@ -264,8 +265,8 @@ struct config {
     ///
     /// Used for `allow` and `allow_many` without a supplied clock and without ids, under policies
     /// without `distinct` and without `count_denied`; not with `execution_mode::multi` or
-    /// `memory:`. An entry takes about 300 bytes, allocated as it is used; in a full cache a new
-    /// denial replaces another.
+    /// `memory:`. A full cache takes about 300 bytes per entry, and its pages are allocated as they
+    /// are used; in a full cache a new denial replaces another.
     std::size_t deny_cache = 65'536;
 
     /// The longest time that a denial is cached, counted from when its request was sent: 1 ms to 1
@@ -276,8 +277,9 @@ struct config {
 
     /// The number of keys that may have a lease, under policies `with_leases`, and of keys whose
     /// calls are counted to see whether one is worth it: 0 to 16,777,216. With 0, all calls of this
-    /// limiter ask the store; the policies keep their lower capacities. An entry takes about 300
-    /// bytes, allocated as it is used; in a full table a key without a lease loses its entry first.
+    /// limiter ask the store; the policies keep their lower capacities. A full table takes about
+    /// 300 bytes per entry, and its pages are allocated as they are used; in a full table a key
+    /// without a lease loses its entry first.
     ///
     /// Used for `allow` and `allow_many` without a supplied clock, without ids and without partial
     /// grants, under policies without shadow rules; not with `execution_mode::multi` or `memory:`.

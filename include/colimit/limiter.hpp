@@ -83,8 +83,8 @@ namespace colimit {
 ///
 /// @par Memory A call allocates nothing once as many calls were incomplete at the same time before,
 /// while the context runs in `run()` or `run_for()`; Asio drops its own caches whenever `run_one()`
-/// returns. Handlers may have any alignment; one of more than 128 bytes costs an allocation per
-/// call.
+/// returns. Handlers may have any alignment; one of more than 512 bytes may cost an allocation or
+/// two per call.
 class limiter : public sketch_verbs {
   public:
     using executor_type = boost::asio::any_io_executor;
@@ -242,8 +242,8 @@ class limiter : public sketch_verbs {
     /// @par Fairness A limiter with a server passes the places of a key on among its own calls for
     /// 2 s, or for one call that holds a place for longer. Then it gives way: for 150 ms its calls
     /// that may wait so long do not ask, so that each other process that waits finds free at least
-    /// once what was given back. Which of these gets it is chance. While some places are free, no
-    /// process gives way.
+    /// once what was given back, unless calls that wait for less, or not at all, take it. Which of
+    /// these processes gets it is chance. While some places are free, no process gives way.
     ///
     /// @par Errors If the request may have been sent and no reply came, or a call is cancelled
     /// then, the limiter gives the place back by itself, in case the store has granted it; the cost
@@ -338,8 +338,8 @@ class limiter : public sketch_verbs {
     /// Closing twice does nothing.
     void close() noexcept;
 
-    /// Returns the counters since the limiter was constructed, also after `close`. Copies about 2
-    /// KB.
+    /// Returns the counters since the limiter was constructed, also after `close`. Copies about
+    /// 2.4 KB.
     [[nodiscard]] colimit::statistics statistics() const;
 
     /// Returns the counters of each policy that was called, in the order of their first calls, also

@@ -12,15 +12,17 @@ namespace colimit {
 /// must match the host of the address and be signed by a CA that the system trusts. At least TLS
 /// 1.2 is required.
 ///
-/// Files are in PEM format and are read when the limiter is constructed, never later. If a file
-/// does not exist or is not valid, the constructor throws `colimit::error` with
+/// The files named here are in PEM format and are read when the limiter is constructed, never
+/// later. If one does not exist or is not valid, the constructor throws `colimit::error` with
 /// `errc::invalid_config`, which names the option and the file.
 ///
 ///     auto settings = colimit::config{};
 ///     settings.server = "rediss://cache.example.org";
 ///     settings.tls.ca_file = "/etc/ssl/example-ca.pem";
 struct tls_options {
-    /// The file with the certificates of the trusted CAs. Empty: the CAs that the system trusts.
+    /// The file with the certificates of the trusted CAs. Empty: the CAs that the system trusts. If
+    /// these are in a folder, as on Debian, OpenSSL looks for them there in each handshake, so one
+    /// that is added later is found.
     std::string ca_file = {};
 
     /// The name that the server certificate must match, and that is sent to the server (SNI), if it

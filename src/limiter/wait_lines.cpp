@@ -167,22 +167,25 @@ void wait_lines::next_round(waiting_line& line) noexcept {
     if (std::exchange(line.has_news, false))
         first.due = 0;
     const auto now = steady_now();
-    if (const auto turn = turns_.find(line.key); first.slot != nullptr && turn != turns_.end())
-        first.due = std::max(first.due, turn->second.gives_way);
-    if (only_looks(first, now)) // before any of them is too late
-        first.due = std::min(first.due, line.in_order_of_latest.begin()->latest);
-    if (first.due > now) {
-        deny_late(line, first.due, nullptr);
-        return sleep(line, first.due);
+    const auto turn = turns_.find(line.key);
+    const auto gives_way =
+        first.slot != nullptr && turn != turns_.end() ? turn->second.gives_way : 0;
+    first.due = std::max(first.due, gives_way);
+    const auto earliest = line.in_order_of_latest.begin()->latest;
+    // Before any of them is too late.
+    const auto due = only_looks(first, now) ? std::min(first.due, earliest) : first.due;
+    if (due > now) {
+        deny_late(line, due, nullptr);
+        return sleep(line, due);
     }
     auto left = line.has_failed ? limits::max_exact_integer : line.remaining;
     line.has_failed = false;
     line.remaining = 0;
-    const auto some_are_late = line.in_order_of_latest.begin()->latest <= now;
     for (auto& place : line.places) {
         left = std::max<std::int64_t>(left - taken_by(place), -1);
-        const auto is_covered = left >= 0 || &place == &first;
-        if (!is_covered && !some_are_late)
+        // Meanwhile a call asks only when its own wait ends.
+        const auto is_covered = gives_way <= now && (left >= 0 || &place == &first);
+        if (!is_covered && earliest > now)
             break;
         if (is_covered || place.latest <= now)
             ask(place);

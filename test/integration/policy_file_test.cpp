@@ -17,6 +17,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -275,6 +276,29 @@ BOOST_AUTO_TEST_CASE(what_an_event_function_does_is_allowed) {
     o.context.restart();
     o.context.run(); // returns, as both are closed
     BOOST_TEST(seen.size() == 2U);
+}
+
+/// As from a handler. The source works on, and later events are sent.
+BOOST_AUTO_TEST_CASE(what_an_event_function_throws_leaves_run) {
+    const auto folder = test::fresh_folder{};
+    const auto file = folder.path() + "/policies.json";
+    auto options = observed_source::quick();
+    options.on_event = [](const policy_event& e) { throw std::runtime_error{to_string(e)}; };
+    auto context = asio::io_context{1};
+    test::write_file(file, document_with("1/s", 1));
+    auto source = policy_source{context.get_executor(), file, options};
+    for (auto version = 1; version <= 3; ++version) {
+        const auto expected = "loaded version " + std::to_string(version) + ": file " + file;
+        BOOST_CHECK_EXCEPTION((context.restart(), (void)context.run_for(test::patience)),
+                              std::runtime_error,
+                              [&](const auto& e) { return e.what() == expected; });
+        BOOST_TEST((source.status().version == version));
+        test::write_file(folder.path() + "/next", document_with("1/s", version + 1));
+        std::filesystem::rename(folder.path() + "/next", file);
+    }
+    source.close();
+    context.restart();
+    context.run(); // returns
 }
 
 /// Callers take whatever document is in force. The window is an hour long, so all documents that

@@ -1,9 +1,10 @@
 // Checks the metrics of a program (see print_metrics.cpp), and the dashboard and the alerts that use
 // them, with Prometheus' own parser: every metric is used, and what is used exists.
 //
-//     node check.mjs PROGRAM PROMTOOL FOLDER
+//     node check.mjs PROGRAM PROMTOOL FOLDER HEADER
 //
-// FOLDER has grafana.json, alerts.yml and alerts_test.yml.
+// FOLDER has grafana.json, alerts.yml and alerts_test.yml; HEADER is metrics.hpp, which lists all
+// metrics and their labels.
 
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
@@ -11,7 +12,7 @@ import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 
-const [program, tool, folder] = process.argv.slice(2);
+const [program, tool, folder, header] = process.argv.slice(2);
 const promtool = (...args) => execFileSync(tool, args, {encoding: 'utf8', stdio: 'pipe'});
 
 // The text. The linter complains about names, units, types and help, too.
@@ -31,6 +32,26 @@ for (const line of samples) {
     for (const [, label] of (inner ?? '').matchAll(/([a-z_]+)="/g)) known.add(label);
     labels.set(name, known);
 }
+
+// The lists of the header. `limiter` and `file` are labels of the program.
+const comments = readFileSync(header, 'utf8').replaceAll(/\s*\/\/\/\s*/g, ' ');
+const listed = new Map();
+for (const [, name, inner] of comments.matchAll(/`(colimit_[a-z_]+)(?:\{([a-z_, ]+)\})?`/g))
+    listed.set(name, (inner ?? '').split(', ').filter(Boolean).sort());
+assert.deepEqual([...listed.keys()].sort(), [...families].sort(), 'the lists of metrics.hpp');
+const added = ['alertname', 'alertstate', 'file', 'instance', 'job', 'limiter'];
+const own = new Set();
+for (const [name, of_name] of labels) {
+    const base = name.replace(/_(bucket|sum|count)$/, '');
+    const shown = [...of_name].filter((label) => !added.includes(label)).sort();
+    shown.forEach((label) => own.add(label));
+    assert.deepEqual(shown.filter((label) => label !== 'le'), listed.get(base),
+        `the labels of ${base} in metrics.hpp`);
+}
+const reserved = comments.match(/names that the metrics use themselves: ([^.]+)\./)[1];
+assert.deepEqual([...reserved.matchAll(/`(\w+)`/g)].map(([, name]) => name).sort(),
+    [...own].sort(), 'the reserved labels in metrics.hpp');
+
 const used = new Set();
 function check(expression, where) {
     for (const [, name, inner] of expression.matchAll(/\b(colimit_[a-z_]+)(?:\{([^}]*)\})?/g)) {

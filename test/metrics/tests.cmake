@@ -9,4 +9,5 @@ foreach(file IN ITEMS ${example}/grafana.json ${example}/alerts.yml metrics/aler
     configure_file(${file} ${folder}/${name} COPYONLY)
 endforeach()
 add_labelled_test(metrics metrics
-    COMMAND ${node} ${folder}/check.mjs $<TARGET_FILE:metrics_text> ${promtool} ${folder})
+    COMMAND ${node} ${folder}/check.mjs $<TARGET_FILE:metrics_text> ${promtool} ${folder}
+        ${PROJECT_SOURCE_DIR}/include/colimit/metrics.hpp)

@@ -12,6 +12,7 @@
 #include <support/usual_tags.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -220,6 +221,34 @@ BOOST_FIXTURE_TEST_CASE(calls_on_other_nodes_do_not_wait_for_one_that_is_frozen,
         co_await on_it.until_decided(1);
         BOOST_TEST((now() - thawed <= 2s));
         co_await on_it.finish();
+    });
+}
+
+/// Each node has its own `max_in_flight`: calls for one that is frozen take no room of the others.
+BOOST_FIXTURE_TEST_CASE(each_node_has_room_for_its_own_calls, clustered) {
+    auto l = live{context, cluster.address(), [](config& c) { c.max_in_flight = 3; }};
+    const auto keys =
+        std::array{keys_on(0, 5), keys_on(1, 5), keys_on(2, 5)}; // each in another slot
+    auto ended = std::array{0, 0, 0};
+    auto refused = std::array{0, 0, 0};
+    run([&]() -> asio::awaitable<void> {
+        for (const auto& of_node : keys)
+            (void)co_await l.limiter.allow(of_node[0], many);
+        node(0).stop();
+        node(1).stop();
+        for (std::size_t call = 0; call < 5; ++call)
+            for (std::size_t i = 0; i < keys.size(); ++i)
+                l.limiter.allow(keys[i][call], many, [&, i](error_code ec, const decision&) {
+                    ++ended[i];
+                    refused[i] += ec == errc::too_many_in_flight ? 1 : 0;
+                });
+        co_await test::until([&] { return ended == std::array{2, 2, 5}; });
+        BOOST_TEST((refused == std::array{2, 2, 2}));
+        BOOST_TEST((now() < 1s));
+        node(0).thaw();
+        node(1).thaw();
+        co_await test::until([&] { return ended == std::array{5, 5, 5}; });
+        BOOST_TEST((refused == std::array{2, 2, 2}));
     });
 }
 

@@ -44,14 +44,19 @@ struct publication {
                                 test::slot_range{.first = 0, .last = 16'383, .port = node.port()}};
                         },
                     .call = [this](const test::command& words) { return reply(words); }}) {
+        test::write_file(folder.path() + "/p", std::string{file});
+        begin();
+    }
+
+    /// As another process, with the file and the copy.
+    void begin() {
         auto settings = config{};
         settings.server = "redis+cluster://127.0.0.1:" + std::to_string(node.port());
-        test::write_file(folder.path() + "/p", std::string{file});
         auto options = policy_source_options{};
         options.copy = folder.path() + "/copy";
         options.on_event = events.to();
-        source = std::make_unique<policy_source>(on.get_executor(), folder.path() + "/p", settings,
-                                                 options);
+        source = std::make_unique<policy_source>(context.get_executor(), folder.path() + "/p",
+                                                 settings, options);
     }
 
     [[nodiscard]] std::string reply(const test::command& words) {
@@ -180,6 +185,29 @@ BOOST_AUTO_TEST_CASE(the_document_that_a_process_began_with_is_compared_too) {
     p.run_for(3s);
     BOOST_TEST(p.rules() == "5/s");
     BOOST_TEST(p.problem() == "none");
+}
+
+/// A copy of the version that Redis has is in force as that, and Redis has to have the same.
+BOOST_AUTO_TEST_CASE(a_process_that_begins_with_the_copy_of_the_same_version_loads_it_once) {
+    auto p = publication{context, document_with("1/s")};
+    p.publish("5", document_with("5/s"));
+    p.run_for(3s);
+    BOOST_TEST(p.rules() == "5/s");
+    for (const auto* const published : {"5/s", "50/s", "5/s"}) {
+        p.source.reset();
+        p.events.lines.clear();
+        p.document = document_with(published);
+        p.begin();
+        p.run_for(3s);
+        BOOST_TEST(p.rules() == "5/s");
+        BOOST_TEST(p.problem() ==
+                   (p.document == document_with("5/s") ? "none" : other_under_version_5));
+        BOOST_TEST(p.source->status().origin == "copy " + p.folder.path() + "/copy");
+        BOOST_TEST((p.source->status().version == 5));
+        BOOST_TEST(p.source->status().loads == 1U);
+        BOOST_TEST(p.events.count("loaded") == 1);
+        BOOST_TEST(p.events.count("recovered") == 0);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(the_copy_of_the_longest_document_can_be_read) {

@@ -8,8 +8,11 @@
 #include <support/live_limiter.hpp>
 #include <support/unit_test.hpp>
 
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 BOOST_FIXTURE_TEST_SUITE(request_ids_without_replies, colimit::scenario::world)
 
@@ -117,6 +120,86 @@ BOOST_AUTO_TEST_CASE(a_call_is_another_one_after_request_ttl) {
         co_await test::pause_for(10ms);
         const auto other = co_await l.limiter.allow("k", rules, options);
         BOOST_TEST(other.remaining == 98);
+    });
+}
+
+/// On a server request_ttl is time of its clock, also for calls with a supplied time; in process it
+/// is time of the calls.
+BOOST_AUTO_TEST_CASE(request_ttl_is_time_of_the_store) {
+    auto server = fake_redis{net};
+    for (const auto in_process : {false, true}) {
+        auto l = live{context, in_process ? "memory:" : server.url(),
+                      [](config& c) { c.request_ttl = 1h; }};
+        auto time = time_point{24h * 20'000};
+        run([&]() -> asio::awaitable<void> {
+            const auto remaining = [&]() -> asio::awaitable<std::int64_t> {
+                const auto d = co_await l.limiter.allow("k", rules, {.request = "1", .now = time});
+                co_return d.remaining;
+            };
+            BOOST_TEST(co_await remaining() == 99);
+            co_await test::pause_for(1h - 5ms);
+            BOOST_TEST(co_await remaining() == 99);
+            co_await test::pause_for(10ms);
+            BOOST_TEST(co_await remaining() == (in_process ? 99 : 98));
+            time += 1h - 5ms;
+            BOOST_TEST(co_await remaining() == (in_process ? 99 : 98));
+            time += 10ms;
+            BOOST_TEST(co_await remaining() == 98);
+        });
+    }
+}
+
+/// A policy that changes its storage finds no state. Its ids are new, too, or refused: where key
+/// and shard have the same tag, one record serves both.
+BOOST_AUTO_TEST_CASE(an_id_is_new_or_refused_under_another_storage) {
+    auto server = fake_redis{net};
+    const auto packed = rules.with_storage(storage::shared_hash);
+    auto l = live{context, server.url()};
+    auto is_refused = std::array{0, 0};
+    run([&]() -> asio::awaitable<void> {
+        for (auto i = 0; i < 100; ++i)
+            for (const auto& [before, after] :
+                 {std::pair{rules, packed}, std::pair{packed, rules}}) {
+                const auto key = std::to_string(i) + (before == packed ? " packed" : "");
+                const auto options = check_options{.cost = 3, .request = "1"};
+                const auto first = co_await l.limiter.allow(key, before, options);
+                co_await test::pause_for(1s);
+                const auto [ec, other] = co_await l.allow(key, after, options);
+                if (ec) {
+                    BOOST_TEST((ec == errc::invalid_argument));
+                    ++is_refused.at(before == packed ? 1 : 0);
+                } else {
+                    BOOST_TEST((other.server_time - first.server_time >= 1s));
+                    const auto again = co_await l.limiter.allow(key, after, options);
+                    BOOST_TEST((again == other));
+                }
+                const auto first_again = co_await l.limiter.allow(key, before, options);
+                BOOST_TEST((first_again == first));
+                for (const auto& p : {before, after}) {
+                    const auto now = co_await l.limiter.peek(key, p, {.cost = 0});
+                    BOOST_TEST(now.remaining == (p == after && ec ? 100 : 97));
+                }
+            }
+    });
+    for (const auto n : is_refused) { // about an eighth
+        BOOST_TEST(n > 0);
+        BOOST_TEST(n < 30);
+    }
+}
+
+/// There the state stays, so a call that was charged is not charged again.
+BOOST_AUTO_TEST_CASE(in_process_an_id_is_refused_under_another_storage) {
+    const auto packed = rules.with_storage(storage::shared_hash);
+    auto l = live{context, "memory:"};
+    run([&]() -> asio::awaitable<void> {
+        const auto options = check_options{.cost = 3, .request = "1"};
+        const auto first = co_await l.limiter.allow("k", rules, options);
+        const auto [ec, none] = co_await l.allow("k", packed, options);
+        BOOST_TEST((ec == errc::invalid_argument));
+        const auto now = co_await l.limiter.peek("k", packed, {.cost = 0});
+        BOOST_TEST(now.remaining == 97);
+        const auto again = co_await l.limiter.allow("k", rules, options);
+        BOOST_TEST((again == first));
     });
 }
 

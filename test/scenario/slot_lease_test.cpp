@@ -8,16 +8,10 @@
 #include <support/live_limiter.hpp>
 #include <support/unit_test.hpp>
 
-#include <boost/asio/steady_timer.hpp>
-
-#include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -124,6 +118,48 @@ BOOST_AUTO_TEST_CASE(a_place_that_is_given_back_wakes_the_calls_of_each_version)
             held = std::move(got.back());
         }
     });
+}
+
+/// They count with those of `wait`; one that does not wait is no such call.
+BOOST_AUTO_TEST_CASE(a_call_more_than_may_wait_is_refused_and_asks_for_nothing) {
+    const auto window = policy{"window", fixed_window(1, 24h).from_first()};
+    for (const auto mode : {failure_mode::error, failure_mode::deny}) {
+        auto c = live{context, server.url(), [mode](config& of) {
+                          of.max_waiting = 2;
+                          of.on_failure = mode;
+                      }};
+        run([&]() -> asio::awaitable<void> {
+            auto held = co_await acquire(a, one);
+            (void)co_await a.limiter.allow("k", window);
+            auto ended = 0;
+            c.limiter.acquire("k", one, {.max_wait = 1h},
+                              [&](error_code ec, const slot& s) { ended += !ec && s ? 1 : 100; });
+            c.limiter.wait("k", window, {.max_wait = 25h},
+                           [&](error_code ec, decision) { ended += ec == errc::closed ? 1 : 100; });
+            co_await test::pause_for(5ms);
+            const auto asked = server.calls_of("evalsha");
+            for (auto times = 0; times < 3; ++times) {
+                auto [full, none] = co_await c.limiter.acquire("k", one, {.max_wait = 1us},
+                                                               asio::as_tuple(asio::deferred));
+                BOOST_TEST((full == errc::too_many_in_flight), full.message());
+                BOOST_TEST(!none);
+            }
+            co_await test::pause_for(5ms);
+            BOOST_TEST(server.calls_of("evalsha") == asked);
+            const auto denied = co_await acquire(c, one);
+            BOOST_TEST(!denied);
+            BOOST_TEST((denied.decision().outcome == outcome::denied));
+            held.release();
+            co_await test::until([&] { return ended == 1; });
+            auto next = co_await acquire(c, two, {.max_wait = 1us}); // there is room again
+            BOOST_TEST(static_cast<bool>(next));
+            c.limiter.close();
+            co_await test::until([&] { return ended == 2; });
+            co_await a.limiter.reset("k", window);
+            co_await a.limiter.reset("k", one);
+            co_await a.limiter.reset("k", two);
+        });
+    }
 }
 
 /// The call waits for its connection for longer than the lease.
@@ -281,97 +317,6 @@ BOOST_AUTO_TEST_CASE(a_slot_survives_an_outage_that_is_shorter_than_its_lease) {
         const auto used = co_await holders(b, one);
         BOOST_TEST(used == 1);
     });
-}
-
-/// Calls `acquire`, holds the place for a time and releases it, again and again.
-struct worker {
-    worker(live& of, const policy& p, std::chrono::microseconds hold)
-        : l(of.limiter), limit(p), held(hold) {
-        next();
-    }
-    worker(const worker&) = delete;
-    worker& operator=(const worker&) = delete;
-
-    void next() {
-        const auto since = std::chrono::steady_clock::now();
-        l.acquire("k", limit, {.max_wait = 1h}, [this, since](error_code ec, slot s) {
-            BOOST_TEST(!ec);
-            BOOST_TEST_REQUIRE(static_cast<bool>(s));
-            ++grants;
-            longest = std::max(longest, std::chrono::duration_cast<std::chrono::microseconds>(
-                                            std::chrono::steady_clock::now() - since));
-            timer.expires_after(held);
-            timer.async_wait([this, kept = std::move(s)](error_code e) mutable {
-                kept.release();
-                if (!e && !stops)
-                    next();
-            });
-        });
-    }
-
-    limiter& l;
-    policy limit;
-    std::chrono::microseconds held;
-    asio::steady_timer timer{l.get_executor()};
-    int grants = 0;
-    std::chrono::microseconds longest{};
-    bool stops = false;
-};
-
-/// The release of a place and the next `acquire` of the same process travel together.
-BOOST_AUTO_TEST_CASE(no_process_keeps_a_place_for_itself_while_another_waits) {
-    struct trial {
-        std::int64_t limit;
-        std::size_t of_a;
-        std::size_t of_b;
-        std::chrono::milliseconds hold;
-    };
-    for (const auto& t : {trial{1, 1, 1, 5ms}, trial{1, 10, 10, 5ms}, trial{1, 2, 1, 1500ms},
-                          trial{4, 40, 40, 10ms}, trial{10, 20, 20, 50ms}, trial{1, 1, 1, 5s}})
-        BOOST_TEST_CONTEXT(t.limit << " places, " << t.of_a << " and " << t.of_b << " workers, "
-                                   << t.hold.count() << " ms") {
-            const auto p = policy{"p" + std::to_string(t.limit) + std::to_string(t.hold.count()) +
-                                      std::to_string(t.of_a),
-                                  concurrent(t.limit).lease(30s)};
-            run([&]() -> asio::awaitable<void> {
-                auto all = std::vector<std::unique_ptr<worker>>{};
-                for (std::size_t i = 0; i < t.of_a; ++i)
-                    all.push_back(std::make_unique<worker>(a, p, t.hold));
-                co_await test::pause_for(300ms);
-                for (std::size_t i = 0; i < t.of_b; ++i)
-                    all.push_back(std::make_unique<worker>(b, p, t.hold));
-                co_await test::pause_for(2min);
-                auto grants = std::array{0, 0};
-                for (std::size_t i = 0; i < all.size(); ++i) {
-                    all[i]->stops = true;
-                    grants[i < t.of_a ? 0 : 1] += all[i]->grants;
-                }
-                // A turn, the last holder of it, and the same of the own process's other calls.
-                const auto per_turn = t.hold > 2s ? 1 : 2s / t.hold * t.limit;
-                const auto turns =
-                    1 + static_cast<std::int64_t>(std::max(t.of_a, t.of_b)) / per_turn;
-                for (const auto& w : all)
-                    BOOST_TEST((w->longest <= turns * 2 * (2s + t.hold + 400ms)));
-                BOOST_TEST(std::min(grants[0], grants[1]) * 3 >= std::max(grants[0], grants[1]));
-                co_await test::pause_for(1min);
-            });
-        }
-}
-
-/// Whatever it waits for: with a rate beside, most of its calls wait for that.
-BOOST_AUTO_TEST_CASE(a_process_whose_places_are_never_all_taken_does_not_give_way) {
-    for (const auto& [p, longest] :
-         {std::pair{policy{"many", concurrent(3).lease(30s)}, 20'000},
-          std::pair{policy{"rate", concurrent(50).lease(30s), gcra(1, 20ms)}, 100'000}})
-        run([&]() -> asio::awaitable<void> {
-            auto first = worker{a, p, 5ms};
-            auto second = worker{a, p, 5ms};
-            co_await test::pause_for(1min);
-            first.stops = second.stops = true;
-            for (const auto* w : {&first, &second})
-                BOOST_TEST(w->longest.count() <= longest);
-            co_await test::pause_for(1s);
-        });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,11 +5,15 @@
 #include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(sessions)
 
@@ -96,6 +100,40 @@ BOOST_AUTO_TEST_CASE(pauses_double_up_to_the_longest_and_are_jittered_between_ha
     BOOST_TEST(pauses.size() > 50U); // many clients do not come back at one instant
     BOOST_TEST(*pauses.begin() < 600);
     BOOST_TEST(*pauses.rbegin() > 900);
+}
+
+/// With the default pauses, as `config` promises: when clients return to a server that was away.
+BOOST_AUTO_TEST_CASE(clients_do_not_return_together_and_not_much_later_than_the_server) {
+    constexpr std::size_t clients = 20'000;
+    for (const auto& [away, most] : {std::pair{300'000, 1.0},
+                                     {1'000'000, 0.3},
+                                     {3'000'000, 0.15},
+                                     {5'000'000, 0.15},
+                                     {10'000'000, 0.15},
+                                     {60'000'000, 0.15}}) {
+        auto random = std::mt19937{1};
+        auto returns = std::vector<std::int64_t>{};
+        while (returns.size() < clients) {
+            auto session = redis::session{{.seed = static_cast<std::uint32_t>(random())}};
+            auto now = std::int64_t{0};
+            BOOST_TEST_REQUIRE((session.start(now) == action::connect));
+            while (now < away) {
+                (void)session.lost(now);
+                now = session.wake_at().value();
+                BOOST_TEST_REQUIRE((session.wake(now) == action::connect));
+            }
+            returns.push_back(now - away);
+        }
+        std::ranges::sort(returns);
+        auto together = std::size_t{0}; // the largest number of returns within 100 ms
+        for (std::size_t first = 0, end = 0; first < clients; ++first) {
+            while (end < clients && returns[end] < returns[first] + 100'000)
+                ++end;
+            together = std::max(together, end - first);
+        }
+        BOOST_TEST(static_cast<double>(together) <= most * clients, away << " us");
+        BOOST_TEST(returns.back() <= std::min(std::int64_t{2} * away, std::int64_t{1'500'000}));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_call_that_was_served_ends_the_growth_of_pauses_and_a_handshake_does_not) {
