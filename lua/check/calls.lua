@@ -182,12 +182,4 @@ elseif allows_one then
 else
     make_calls()
 end
-for key, us in pairs(ttls) do
-    local option, at = lifetime(us)
-    local done = guarded(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
-    -- A key that a later call has erased, while its hash slot is being moved, needs none.
-    if type(done) == 'table' and not string.find(done.err, 'non local key', 1, true) then
-        return done
-    end
-end
-return reply()
+return set_ttls() or reply()
