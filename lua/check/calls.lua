@@ -112,7 +112,10 @@ local function begin_plan()
     logs.survey()
     for i = 1, n do kind_of[i] = kinds[kind[i]] end
     kind_of[n + 1] = kinds[LOCKOUT]
-    if per_key > 1 then find_oom() end
+    if per_key == 1 then return end
+    local is_full, err = find_oom()
+    -- Of a user who may not change a value in place.
+    if err and not is_full and err:sub(1, 9) ~= 'WRONGTYPE' then states.cannot_change = err end
 end
 
 local function use(group)

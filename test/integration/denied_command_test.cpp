@@ -222,12 +222,13 @@ BOOST_AUTO_TEST_CASE(a_failed_call_under_rules_with_sketches_charges_nothing) {
 
 BOOST_AUTO_TEST_CASE(a_failed_acquire_takes_no_place) {
     const auto alone = policy{"places", concurrent(2).lease(1h)};
+    const auto beside = policy{"beside", concurrent(3).lease(1h), fixed_window(20, period)};
     auto s = scene{};
     for (const auto& command : commands()) {
         auto user = s.set(command);
         if (!s.is_ready()) // without a command that every check needs
             continue;
-        for (const auto* p : {&alone})
+        for (const auto* p : {&alone, &beside})
             for (const auto supplied : {false, true}) {
                 const auto* key = supplied ? "supplied" : "own";
                 auto held = std::vector<slot>{};
