@@ -154,6 +154,26 @@ class scene {
     return time_point{1'700'000'000s} + step * 1s;
 }
 
+/// Whatever such a call charges: an id is charged once, also if it is repeated after an error.
+void check_id(scene& s, live& user, std::string_view key, const policy& p,
+              std::optional<time_point> now, bool gives) {
+    const auto start = [&](auto& limiter, auto handler) {
+        const auto options = charge_options{
+            .cost = 1, .member = "id", .request = gives ? "give" : "take", .now = now};
+        if (gives)
+            limiter.refund(key, p, options, std::move(handler));
+        else
+            limiter.charge(key, p, options, std::move(handler));
+    };
+    if (!s.check(user, gives ? "refund by id" : "charge by id", key, p, now, start))
+        return;
+    const auto before = s.balances(key, p, now);
+    const auto ec = s.outcome_of(s.admin(), start);
+    BOOST_TEST(!ec, ec.message());
+    if (s.balances(key, p, now) == before && !gives)
+        BOOST_ERROR("a repeated charge of " << p.name() << " had no effect: " << before);
+}
+
 void check_verbs(scene& s, live& user, std::string_view key, const policy& p, bool supplied) {
     auto step = 1;
     const auto check = [&](std::string_view name, auto start) {
@@ -171,6 +191,8 @@ void check_verbs(scene& s, live& user, std::string_view key, const policy& p, bo
     check("refund", [&](auto& limiter, auto now, auto handler) {
         limiter.refund(key, p, {.cost = 2, .now = now}, std::move(handler));
     });
+    check_id(s, user, key, p, clock(supplied, ++step), false);
+    check_id(s, user, key, p, clock(supplied, ++step), true);
     check("large allow", [&](auto& limiter, auto now, auto handler) {
         limiter.allow(key, p, {.cost = 20, .member = "y", .now = now}, std::move(handler));
     });
