@@ -138,7 +138,8 @@ local function find_groups()
     values = redis.call('MGET', unpack(names))
 end
 
--- Makes the calls of ARGV[5], or calls `instead` for each; returns their number.
+-- Makes the calls of ARGV[5], or calls `instead` for each; returns their number. If one of `all or
+-- nothing` fails, those after it are not made.
 local function make_calls(instead)
     local entries, at, made, group = ARGV[5], 1, 0, 1
     if all_or_nothing then use(groups[1]) end
@@ -154,7 +155,9 @@ local function make_calls(instead)
         if requests then digests, at = unpack_bytes('c16', entries, at) end
         local k = place + 2 - first
         calls.turn_to(k)
-        calls.make(k, times, instead or verb, cost, at_least, member, digests)
+        if instead or not all_or_nothing or not statuses then
+            calls.make(k, times, instead or verb, cost, at_least, member, digests)
+        end
         made = made + 1
     end
     calls.finish()
@@ -167,6 +170,8 @@ if all_or_nothing then
     if make_calls(PEEK) == granted and not statuses then
         granted, log_counts = 0, nil
         make_calls()
+        -- If the first call failed, no other was made.
+        if statuses and statuses[unpack_bytes('<I2', ARGV[5]) + 1] ~= '.' then granted = 0 end
     else
         granted = 0
         if finds_stale and not statuses then

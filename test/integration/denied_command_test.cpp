@@ -305,4 +305,30 @@ BOOST_AUTO_TEST_CASE(an_id_of_a_filter_whose_call_failed_is_not_recorded) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_failed_check_of_several_policies_charges_none) {
+    const auto first = policy{"first", gcra(20, period)};
+    const auto second = policy{"second", fixed_window(20, period), distinct(20, period)};
+    const auto third = policy{"third", distinct(20, period)};
+    auto s = scene{};
+    for (const auto& command : commands()) {
+        auto user = s.set(command);
+        if (!s.is_ready()) // without a command that every check needs
+            continue;
+        for (const auto* member : {"m1", "m2"}) {
+            auto items = std::vector<check_item>{{.key = "k", .policy = first},
+                                                 {.key = "k", .policy = second},
+                                                 {.key = "k", .policy = third}};
+            items[1].options.member = items[2].options.member = member;
+            const auto before = s.balances("k", first, {});
+            const auto ec =
+                s.check(user, "allow_all", "k", second, {}, [&](auto& limiter, auto handler) {
+                    limiter.allow_all(items, std::move(handler));
+                });
+            const auto may_be_charged = !ec || ec == errc::outcome_unknown;
+            BOOST_TEST((may_be_charged || s.balances("k", first, {}) == before),
+                       "without " << command << ": " << ec.message());
+        }
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
