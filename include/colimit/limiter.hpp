@@ -302,7 +302,9 @@ class limiter : public sketch_verbs {
     /// or, if one is denied, charges none of them. The decision is that of the most restrictive
     /// check: the denial with the longest wait, else the grant with the least remaining;
     /// `limiting_check` is its index. Each check has its own decision in `result`; if another check
-    /// was denied, its `granted` is 0. 1 to 64 checks, all with the same clock, no two for one key
+    /// was denied, its `granted` is 0. If the server refuses a command after some were charged,
+    /// for which the user's permissions must be incomplete, the call ends with
+    /// `errc::outcome_unknown`. 1 to 64 checks, all with the same clock, no two for one key
     /// under one policy, on a cluster all in one hash slot (`scoped_key::tagged`): otherwise
     /// `invalid_argument`.
     template<detail::decision_token Token = boost::asio::deferred_t>

@@ -149,7 +149,9 @@ class rule {
     /// a denied one, until the bucket has been full for the time that it takes to fill. If
     /// something else denies the key for longer, the call at `retry_after` is the first one of a
     /// new key: it is allowed only if it costs at most the initial tokens, and otherwise the bucket
-    /// fills from then on.
+    /// fills from then on. No later `retry_after` would be right, as a call that waits until then
+    /// is the first one of a new key, too. Nor would `outcome::never`, as that call is granted if
+    /// it is made again when its denial says.
     [[nodiscard]] constexpr rule initially(std::int64_t tokens) const noexcept {
         auto copy = *this;
         copy.initial_ = tokens;

@@ -116,7 +116,10 @@ local function begin_plan()
     logs.survey()
     for i = 1, n do kind_of[i] = kinds[kind[i]] end
     kind_of[n + 1] = kinds[LOCKOUT]
-    if per_key > 1 then find_oom() end
+    if per_key == 1 then return end
+    local is_full, err = find_oom()
+    -- Of a user who may not change a value in place.
+    if err and not is_full and err:sub(1, 9) ~= 'WRONGTYPE' then states.cannot_change = err end
 end
 
 local function use(group)
@@ -139,7 +142,8 @@ local function find_groups()
     values = redis.call('MGET', unpack(names))
 end
 
--- Makes the calls of ARGV[5], or calls `instead` for each; returns their number.
+-- Makes the calls of ARGV[5], or calls `instead` for each; returns their number. If one of `all or
+-- nothing` fails, those after it are not made.
 local function make_calls(instead)
     local entries, at, made, group = ARGV[5], 1, 0, 1
     if all_or_nothing then use(groups[1]) end
@@ -155,7 +159,9 @@ local function make_calls(instead)
         if requests then digests, at = unpack_bytes('c16', entries, at) end
         local k = place + 2 - first
         calls.turn_to(k)
-        calls.make(k, times, instead or verb, cost, at_least, member, digests)
+        if instead or not all_or_nothing or not statuses then
+            calls.make(k, times, instead or verb, cost, at_least, member, digests)
+        end
         made = made + 1
     end
     calls.finish()
@@ -168,6 +174,8 @@ if all_or_nothing then
     if make_calls(PEEK) == granted and not statuses then
         granted, log_counts = 0, nil
         make_calls()
+        -- If the first call failed, no other was made.
+        if statuses and statuses[unpack_bytes('<I2', ARGV[5]) + 1] ~= '.' then granted = 0 end
     else
         granted = 0
         if finds_stale and not statuses then
@@ -191,12 +199,4 @@ elseif allows_one then
 else
     make_calls()
 end
-for key, us in pairs(ttls) do
-    local option, at = lifetime(us)
-    local done = guarded(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
-    -- A key that a later call has erased, while its hash slot is being moved, needs none.
-    if type(done) == 'table' and not string.find(done.err, 'non local key', 1, true) then
-        return done
-    end
-end
-return reply()
+return set_ttls() or reply()

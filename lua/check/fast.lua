@@ -37,7 +37,11 @@ do
         if value and not supplied and not collects then
             -- In place, too: SET would create a string that the next write in place would copy.
             done = guarded('SETRANGE', KEYS[k], '0', bytes)
-            if done == value_size then done = guarded('PEXPIREAT', KEYS[k], at) end
+            if done == value_size then
+                done = guarded('PEXPIREAT', KEYS[k], at)
+                -- Of a user who may not set it: an error charges nothing.
+                if done ~= 1 then guarded('SETRANGE', KEYS[k], '0', value) end
+            end
             if done == 1 then done = {} end
         elseif value then
             done = guarded('SET', KEYS[k], bytes, option, at)

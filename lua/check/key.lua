@@ -11,9 +11,35 @@ local finds_stale = false -- a call of the batch found a value that a denial mus
 
 -- For how long logs, sketches and holders are kept after the script, in microseconds by key. It is
 -- set at the end: if the server was halted for long after TIME, the TTL has passed by then, which
--- deletes the key at once, and a later call of the script would find nothing.
-local ttls = {}
-local function keep(key, us) ttls[key] = us end
+-- deletes the key at once, and a later call of the script would find nothing. Call `keep` before
+-- the key is written: the first call tries the command, with a long TTL, and raises its error, so
+-- that a user who may not run it writes nothing.
+local keep, set_ttls
+do
+    local ttls = {}
+
+    -- Returns an error.
+    local function set(key, us)
+        local option, at = lifetime(us)
+        local done = guarded(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
+        -- A key that a later call has erased, while its hash slot is being moved, needs none.
+        return type(done) == 'table' and not done.err:find('non local key', 1, true) and done
+    end
+
+    function keep(key, us)
+        local failed = next(ttls) == nil and set(key, CENTURY)
+        if failed then error(failed) end
+        ttls[key] = us
+    end
+
+    -- Returns an error.
+    function set_ttls()
+        for key, us in pairs(ttls) do
+            local failed = set(key, us)
+            if failed then return failed end
+        end
+    end
+end
 
 -- A full server accepts a new TTL, and then also what needs memory.
 local function accept_growth(key) return guarded('PEXPIRE', key, text_of('%d', CENTURY / 1000)) end

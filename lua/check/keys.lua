@@ -49,15 +49,16 @@ local left
 -- Redis refuses commands that need memory only until a script has written something, so growth
 -- after, for example, a DEL must be prevented here. Returns the error of a server over its
 -- `maxmemory`, or false. Call it before the first write that Redis accepts even then: a SETRANGE of
--- no bytes, which changes nothing, is refused like growth.
+-- no bytes, which changes nothing, is refused like growth. The first call also returns any error of
+-- that.
 local oom
 local function is_oom(err) return err:find('OOM command', 1, true) ~= nil end
 local function find_oom()
-    if oom == nil then
-        local done = guarded('SETRANGE', KEYS[1], '0', '')
-        oom = type(done) == 'table' and is_oom(done.err) and done.err
-    end
-    return oom
+    if oom ~= nil then return oom end
+    local done = guarded('SETRANGE', KEYS[1], '0', '')
+    local err = type(done) == 'table' and done.err
+    oom = err and is_oom(err) and err
+    return oom, err
 end
 
 -- If the policy is packed, its shards; shards.write writes all states and returns the values found.

@@ -35,7 +35,8 @@
 --           known has its record instead of the value found, and no facts. Then
 --           'nonce seconds microseconds granted statuses'; statuses is '-' without errors, else
 --           one character per key: '.' ok, 'c' the key holds a value of another type, 'e' an
---           error, 'r' the call is known
+--           error, 'r' the call is known. If `all or nothing` failed, `granted` is 0 unless keys
+--           may have been charged
 --
 -- The record of a call is what was found before it, see src/core/request_record.hpp: it is written
 -- with the state, and the same call afterwards changes nothing.

@@ -60,7 +60,10 @@ if requests then
 
     function requests.undo(k)
         if written[k] then
-            guarded('DEL', name_of(k))
+            -- If it stayed, the call would be known, and have no effect when it is repeated. So the
+            -- record of a user who may not delete it gets a TTL that has passed.
+            local done = guarded('DEL', name_of(k))
+            if type(done) == 'table' then guarded('SET', name_of(k), '', 'PXAT', '1') end
             written[k] = nil
         end
     end

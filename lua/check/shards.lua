@@ -157,6 +157,12 @@ if packed then
             if not shard.is_open or matters > shard.longest then
                 first, done, option, at = 1, open_shard(shard, matters)
             end
+            -- Tried before the write, even if there is no hash yet: a user who may not set it
+            -- charges nothing.
+            if option and not find_oom() then
+                done = guarded(option, shard.new, at)
+                done = type(done) == 'table' and done
+            end
             if not done then
                 done = oom and {err = oom} or guarded('HSET', shard.new, unpack(bytes, first, last))
                 if type(done) ~= 'table' then

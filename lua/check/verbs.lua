@@ -51,6 +51,12 @@ do
         return n > rules
     end
 
+    -- Raises the error that the state could not be written with, before anything else is charged.
+    local function require_state()
+        local err = per_key > 1 and #stored > 0 and states.cannot_change
+        if err then error({err = err}) end
+    end
+
     local function count_denied(cost)
         for i = 1, rules do
             if counts_denied[i] then return logs.record(cost) end
@@ -82,6 +88,7 @@ do
             if has_log then count_denied(cost) end
             return note_change(false, verb == ACQUIRE) -- or renewals beside it could fail
         end
+        if slots.exist or fits > 0 then require_state() end
         if slots.exist then slots.add(member) end
         if fits > 0 then
             if #sketched > 0 then sketches.keep_trial(k, member) end
@@ -142,6 +149,7 @@ do
     -- Makes `charge`, `refund` and `unreserve`.
     local function adjust(k, change, cost, member)
         local any = false
+        if cost > 0 then require_state() end
         for _, i in ipairs(sketched) do own_num[i] = debt[i] end
         if change == 'charge' and #sketched > 0 and cost > 0 then
             local failed = sketches.try(k, member)

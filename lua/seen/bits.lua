@@ -26,10 +26,10 @@ local function try(...)
     return type(done) == 'table' and done.err or nil
 end
 
--- Sets the TTL of a bitmap, which is needed until the end of the next generation.
+-- Sets the TTL of a bitmap, which is needed until the end of the next generation. Returns an error.
 local function keep(key, number)
     local option, at = lifetime((number + 2) * age - now)
-    redis.call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
+    return try(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
 end
 
 -- The generations of the bitmaps whose TTL must be set. This happens at the end: if the server was
@@ -59,9 +59,9 @@ end
 -- Makes the bitmap of the current generation, in its full size at once: growing it bit by bit would
 -- copy it repeatedly and leave it twice as large. Returns an error. A server over its `maxmemory`
 -- refuses growth only until a script has written something, so this is tested before the DEL, with
--- a SETRANGE that changes nothing.
+-- a SETRANGE that changes nothing; and so is whether the user may set a TTL, on whatever is there.
 local function create(key)
-    return try('SETRANGE', key, 0, '') or try('DEL', key)
+    return try('SETRANGE', key, 0, '') or keep(key, generation) or try('DEL', key)
         or try('SETRANGE', key, block_size - 1, '\0') or set_generation(key, generation)
 end
 
@@ -101,8 +101,9 @@ end
 
 -- Moves bitmaps of later generations to the present. Returns an error.
 local function end_lateness()
-    local failed = late_current and set_generation(current, generation)
-        or late_other and set_generation(other, generation + 1)
+    local failed = late_current
+        and (keep(current, generation) or set_generation(current, generation))
+        or late_other and (keep(other, generation + 1) or set_generation(other, generation + 1))
     late_current, late_other = false, false
     return failed or nil
 end
@@ -171,7 +172,10 @@ while at <= #ids do
     end
 end
 
-for key, number in pairs(kept) do keep(key, number) end
+for key, number in pairs(kept) do
+    local failed = keep(key, number)
+    if failed then return {err = failed} end
+end
 if #facts > 0 then values[blocks + 1] = table.concat(facts) end
 values[#values + 1] = ARGV[2] .. ' ' .. stamp .. ' ' .. new .. ' '
     .. (statuses and table.concat(statuses) or '-')

@@ -163,7 +163,8 @@ bool large_call::begin_slots() noexcept {
     auto& s = c_.states[place];
     const auto owed_until = std::min(s.t, now() + l.period); // by the shared state
     const auto acquires = request_.verb == core::verb::acquire;
-    has_room_for_holder_ = !acquires || make_room_for_holder();
+    const auto stays_shared = is_shared_ && must_stay_shared(rules_); // without its holders
+    has_room_for_holder_ = !acquires || (!stays_shared && make_room_for_holder());
     if (acquires && has_room_for_holder_)
         slots_->pass_token(store_.last_token_);
     const auto changed =

@@ -112,19 +112,20 @@ namespace {
     return l.initial != core::starts_full;
 }
 
-/// Returns whether a copy of a shared state could be less strict later than that of the key alone.
-[[nodiscard]] bool must_stay_shared(const core::compiled_rule& l) noexcept {
-    return has_initial(l) || core::starts_at_use(l.kind);
-}
-
 } // namespace
+
+bool must_stay_shared(const core::compiled_policy& rules) noexcept {
+    return std::ranges::any_of(rules.rules(), [](const core::compiled_rule& l) {
+        return has_initial(l) || core::starts_at_use(l.kind);
+    });
+}
 
 bool may_insert(const core::compiled_policy& rules, const core::call_request& request,
                 bool is_shared, const decision& result) noexcept {
     if (!is_shared)
         return true;
     return (charges(request, result) || request.verb == core::verb::block) &&
-           std::ranges::none_of(rules.rules(), must_stay_shared);
+           !must_stay_shared(rules);
 }
 
 bool owe_as_new(const core::compiled_policy& rules, std::span<core::rule_state> states,

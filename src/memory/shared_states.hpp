@@ -91,11 +91,15 @@ class shared_states {
 
 [[nodiscard]] bool charges(const core::call_request& request, const decision& result) noexcept;
 
+/// Returns whether a copy of a shared state could be less strict later than that of the key alone.
+/// With `initially` a copy would be new again later, and have more tokens until then. With periods
+/// from the first use, those of a shared state end later, so what such a copy is charged after the
+/// key's own period would be forgotten too early.
+[[nodiscard]] bool must_stay_shared(const core::compiled_policy& rules) noexcept;
+
 /// Returns whether a new key with a state to store may get a chain. A denial by a shared state does
-/// not: it would copy that state to each key that is denied. With `initially` no key with a shared
-/// state does: a copy would be new again later than the key alone, and have more tokens until then.
-/// Nor with periods from the first use: those of a shared state end later, so what such a copy is
-/// charged after the key's own period would be forgotten too early.
+/// not: it would copy that state to each key that is denied. Nor does a key whose state must stay
+/// shared.
 [[nodiscard]] bool may_insert(const core::compiled_policy& rules, const core::call_request& request,
                               bool is_shared, const decision& result) noexcept;
 

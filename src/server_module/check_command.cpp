@@ -163,7 +163,7 @@ class check {
                 results_.set_found(k, string_value{run_, names[k]}.read());
     }
 
-    /// Makes all calls of a pass.
+    /// Makes all calls of a pass. If one of `all or nothing` fails, those after it are not made.
     void make_all(pass how) {
         auto group = std::size_t{0};
         key_calls* current = nullptr;
@@ -178,7 +178,8 @@ class check {
                 current = stores_[group].get();
                 current->begin(key);
             }
-            current->make(call, how);
+            if (!together_ || how != pass::make || results_.all_are_fine())
+                current->make(call, how);
         }
         if (current != nullptr)
             current->finish();
@@ -212,8 +213,12 @@ class check {
         if (!results_.all_are_fine())
             return;
         auto told = std::exchange(results_.facts, std::nullopt);
-        if (are_granted)
-            return make_all(pass::make);
+        if (are_granted) {
+            make_all(pass::make);
+            if (!results_.is_fine(calls_.front().key)) // so no other was made
+                results_.forget_granted();
+            return;
+        }
         if (std::ranges::any_of(stores_, [](const auto& s) { return s->finds_stale(); }))
             make_all(pass::move);
         results_.facts = std::move(told);

@@ -227,6 +227,27 @@ BOOST_DATA_TEST_CASE(nothing_grows_behind_what_shrinks, every_way) {
     }
 }
 
+/// The error says that nothing was charged, and so it is.
+BOOST_DATA_TEST_CASE(a_check_of_several_keys_fails_as_a_whole, every_way) {
+    auto tested = tested_server{sample};
+    const auto opened = tested.open();
+    auto& l = *opened;
+    fill(tested.look);
+    for (const auto& p : every_policy()) {
+        if (is_packed(p))
+            continue;
+        auto items = std::vector<check_item>{};
+        for (const auto* key : {"a", "b", "c"})
+            items.push_back({.key = key, .policy = p, .options = {.member = "m"}});
+        items.push_back({.key = "d", .policy = policy{"last", gcra(5, 1h)}});
+        auto made = calls{l};
+        l.limiter.allow_all(items, made.next());
+        for (const auto& ec : made.wait())
+            BOOST_TEST((ec == errc::server_error), p.name() << ": " << ec.message());
+        BOOST_TEST(tested.look.dbsize() == 0, p.name());
+    }
+}
+
 BOOST_DATA_TEST_CASE(a_filter_makes_no_block, every_way) {
     auto tested = tested_server{sample};
     auto& look = tested.look;

@@ -176,6 +176,30 @@ BOOST_AUTO_TEST_CASE(a_shadow_rule_gives_no_place_that_is_not_remembered) {
     BOOST_TEST(d.rules[1].balance == 50 - held); // nothing was charged
 }
 
+/// The state of such a key, here from a version without places, stays a shared one also if there is
+/// room again, and has no holders.
+BOOST_AUTO_TEST_CASE(a_key_whose_state_must_stay_shared_gets_no_place) {
+    for (const auto& beside :
+         {fixed_window(50, 10h).from_first(), colimit::token_bucket(50, 5, 10h).stepwise(),
+          gcra(50, 10h).initially(40)}) {
+        const policy p{"p", concurrent(1).lease(1h), beside};
+        auto s = holders{200};
+        s.fill();
+        (void)s.ask({.verb = verb::charge, .cost = 5, .now = s.now()}, "k", policy{"p", beside});
+        s.advance(30min); // the others have recovered
+        for (const auto holder : {1, 2}) {
+            BOOST_TEST(!s.acquire(holder, p), to_string(beside));
+            BOOST_TEST(s.lacks_memory());
+            BOOST_TEST(s.fencing_token() == 0);
+        }
+        // Nothing was charged without a place.
+        BOOST_TEST(s.ask(verb::peek, "k", p, 0).rules[1].balance >= 35);
+        s.advance(30h);
+        BOOST_TEST(s.acquire(1, p));
+        BOOST_TEST(s.used(p) == 1);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(holders_that_must_be_forgotten_block_their_places_until_their_leases_end) {
     const policy p{"p", concurrent(5).lease(1h)};
     auto s = holders{200};

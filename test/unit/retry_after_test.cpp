@@ -109,6 +109,19 @@ struct key {
     return later.reason == denial_reason::rule && p[later.limiting_rule].has_initial();
 }
 
+/// Makes a call, and again when its denial says, until it is granted.
+[[nodiscard]] bool is_granted_in_the_end(key one, call_request request, std::int64_t at) {
+    request.verb = verb::allow;
+    for (auto tries = 0; tries < 4; ++tries) {
+        request.now = at;
+        const auto made = one.make(request);
+        if (made.allowed())
+            return true;
+        at += made.retry_after.count();
+    }
+    return false;
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_CASE(a_call_is_allowed_after_it_and_not_before) {
@@ -130,6 +143,12 @@ BOOST_AUTO_TEST_CASE(a_call_is_allowed_after_it_and_not_before) {
             const auto at = now + made.retry_after.count();
             const auto after = one.peek(request, at);
             if (!after.allowed() && is_new_again(p, after)) {
+                // rule.hpp: no later time would be right, but the denial then leads to a grant.
+                for (const auto later : {1us, microseconds{1s}, microseconds{24h * 30}})
+                    BOOST_TEST_REQUIRE(!one.peek(request, at + later.count()).allowed(),
+                                       "seed " << seed << ", call " << i);
+                BOOST_TEST_REQUIRE(is_granted_in_the_end(one, request, at),
+                                   "seed " << seed << ", call " << i);
                 ++new_again;
                 continue;
             }

@@ -80,9 +80,9 @@ do
 
         -- Gives a holder a lease, and stores its token.
         function slots.add(id)
+            keep_set()
             call('ZREMRANGEBYSCORE', slot_key, '0', now_text)
             end_at(text_of('%d', -own_num[slot]), TOKEN, text_of('%d', now + lease), id)
-            keep_set()
         end
 
         function slots.renew(id)

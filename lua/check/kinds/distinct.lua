@@ -60,6 +60,9 @@ do
 
     -- Keeps the changes of the trial: the member counts.
     function sketches.keep_trial(k, member)
+        for j = 1, #sketched do
+            if grown[j] then sketches.keep(k, j) end
+        end
         undo = {}
         if find_oom() then error({err = oom}) end
         for j, i in ipairs(sketched) do
@@ -68,7 +71,6 @@ do
                 call('DEL', key)
                 call('PFADD', key, member)
             end
-            if grown[j] then sketches.keep(k, j) end
         end
     end
 

@@ -279,7 +279,7 @@ std::optional<recovery> script_batch::read_reply(const resp::decoder& reply,
         if (found->kind != resp::kind::bulk && found->kind != resp::kind::null)
             return std::nullopt;
         const auto value = found->kind == resp::kind::null ? std::nullopt : std::optional{text};
-        const auto is_valid = is_joint()        ? keep_value(key, value, from)
+        const auto is_valid = is_joint()        ? failure || keep_value(key, value, from)
                               : policy_->filter ? decide_ids(e, from)
                                                 : decide(e, value, from);
         if (!is_valid)
@@ -287,6 +287,8 @@ std::optional<recovery> script_batch::read_reply(const resp::decoder& reply,
     }
     if (is_joint() && !failure)
         from.granted = decide_checks(from.now);
+    else if (is_joint() && header->granted > 0) // one failed after others were charged
+        fail_all(errc::outcome_unknown);
     const auto has_surplus_facts = !from.facts.empty() && !(is_joint() && failure);
     if (has_surplus_facts || (!failure && from.granted != header->granted)) {
         failure = {errc::corrupt_state, "the script and this process decided differently"};
