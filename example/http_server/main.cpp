@@ -72,7 +72,9 @@ int main(int argc, char** argv) {
                    "address in a variable, which other users do not see in the list of processes")
         ->type_name("ADDRESS")
         ->capture_default_str();
-    app.add_flag("!--unlimited", s.is_limiting, "Limit nothing, to measure what limits cost");
+    app.add_flag_callback(
+        "--unlimited", [&s] { s.is_limiting = false; },
+        "Limit nothing, to measure what limits cost");
     CLI11_PARSE(app, argc, argv);
 
     try {

@@ -39,7 +39,7 @@ do
             return note(first + k - 1, 'c')
         end
         if has_log then
-            local failed = logs.open(KEYS[base + keys + k])
+            local failed = catch(logs.open, KEYS[base + keys + k])
             if failed then return note(first + k - 1, 'e', failed) end
             finds_stale = finds_stale or logs.is_ahead()
         end

@@ -101,9 +101,11 @@ end
 
 -- Moves bitmaps of later generations to the present. Returns an error.
 local function end_lateness()
-    local failed = late_current
-        and (keep(current, generation) or set_generation(current, generation))
-        or late_other and (keep(other, generation + 1) or set_generation(other, generation + 1))
+    local function move(key, number)
+        return try('SETRANGE', key, 0, '') or keep(key, number) or set_generation(key, number)
+    end
+    local failed = late_current and move(current, generation)
+        or late_other and move(other, generation + 1)
     late_current, late_other = false, false
     return failed or nil
 end

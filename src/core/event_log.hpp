@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A sliding log in process, the twin of the script's sorted set: the charges and their times, for
-// as long as they may count.
+// A sliding log in process: the charges and their times, for as long as they may count. In Redis it
+// has the bytes of log_value.hpp.
 //
 //     ring:  | t, sum | t, sum | t, sum | ...      times never decrease, sums grow
 //

@@ -8,10 +8,10 @@
 
 namespace colimit::core {
 
-/// Increased by every change to the scripts' keys, arguments, stored values, arithmetic or replies.
-/// A server module with another version than the library is not used. Its command has another name,
-/// too: COLIMIT.CHECK2 and so on, so that a library of this version that was not told of the change
-/// meets an unknown command, and uses the script.
+/// Increased, from the first release on, by every change to the scripts' keys, arguments, stored
+/// values, arithmetic or replies. A server module with another version than the library is not
+/// used. Its command has another name, too: COLIMIT.CHECK2 and so on, so that a library of this
+/// version that was not told of the change meets an unknown command, and uses the script.
 inline constexpr std::int64_t wire_version = 1;
 
 } // namespace colimit::core

@@ -215,7 +215,8 @@ class check {
         auto told = std::exchange(results_.facts, std::nullopt);
         if (are_granted) {
             make_all(pass::make);
-            if (!results_.is_fine(calls_.front().key)) // so no other was made
+            if (!results_.all_are_fine() &&
+                !results_.is_fine(calls_.front().key)) // no other was made
                 results_.forget_granted();
             return;
         }

@@ -252,7 +252,7 @@ void stored_log::refund(std::int64_t weight) {
     if (target <= before_)
         return erase();
     const auto i = first_with(target, from_, end() - 1);
-    put(i, {.t = at(i).t, .sum = target});
+    put(i, {.t = std::min(at(i).t, run_.now()), .sum = target});
     noted_ = longest_;
     is_cut_ = true;
 }
@@ -296,7 +296,7 @@ void stored_log::write_all(double kept_for) {
     }
     for (auto i = std::max(from_, kept_); i < end(); ++i)
         core::append_event(bytes, at(i));
-    core::append_room(bytes, room_for(end() - from_));
+    core::append_room(bytes, run_.is_full() ? 0 : room_for(end() - from_));
     value.write(bytes, when);
 }
 

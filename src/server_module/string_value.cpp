@@ -47,8 +47,10 @@ void string_value::change_part(std::size_t from, std::string_view bytes) noexcep
 void string_value::write(std::string_view value, expiry when) noexcept {
     BOOST_ASSERT(!is_foreign());
     const auto found = read();
-    if (!found || found->size() != value.size())
+    if (!found || found->size() != value.size()) {
+        (void)api::delete_key(key_.get()); // a string that grows gets up to twice the memory
         (void)api::string_truncate(key_.get(), value.size());
+    }
     overwrite(value, 0);
     (void)api::set_expiry(key_.get(), when.at_ms);
     type_ = api::is_string;

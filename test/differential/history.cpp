@@ -146,7 +146,7 @@ class story {
     /// Returns how many charges make a log so long that it is read in parts, as far as the facts of
     /// a batch may be in one reply.
     [[nodiscard]] std::uint64_t calls_of_long_log() {
-        if (!rules().has_log || core::log_capacity(rules()) <= 500)
+        if (!rules().has_log || rules().has_slots || core::log_capacity(rules()) <= 500)
             return 0;
         const auto all = rules().rules();
         return 60'000 /

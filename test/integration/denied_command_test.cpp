@@ -48,6 +48,9 @@ constexpr auto period = 24h * 1'800;
     all.emplace_back("members", distinct(20, period));
     all.emplace_back("both", distinct(20, period), distinct(30, period).named("more"));
     all.emplace_back("mixed", fixed_window(20, period), distinct(20, period));
+    all.emplace_back("log", sliding_log(20, period));
+    all.emplace_back("long-log", sliding_log(2'000, period));
+    all.emplace_back("mixed-log", fixed_window(20, period), sliding_log(20, period));
     return all;
 }
 

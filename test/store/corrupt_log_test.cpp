@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Logs that somebody has changed, or of which a part is missing: calls are decided, and never more
-// than the limit is granted after that. Long logs are read in parts, so both sizes are tried.
+// Logs that another program has changed, or of which a part is missing: calls are decided, and
+// never more than the limit is granted after that. Long logs are read in parts, so both sizes are
+// tried.
 
 #include <core/log_value.hpp>
 #include <support/unit_test.hpp>

@@ -88,8 +88,8 @@ BOOST_AUTO_TEST_CASE(memory_usage_of_a_rule_is_what_the_readme_says) {
                 200);
     const policy log{"api", sliding_log(1000, 1h)};
     check_usage("log", log, 1, 180);
-    check_usage("log", log, 100, 4000);
-    check_usage("log", log, 1000, 120'000);
+    check_usage("log", log, 100, 1'800);
+    check_usage("log", log, 1000, 16'500);
     const policy members{"api", distinct(100'000, 1h)};
     check_usage("distinct", members, 1, 400);
     check_usage("distinct", members, 100, 1200);

@@ -413,7 +413,8 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_named_twice_is_charged_once) {
     }
 }
 
-/// The state of a key is found, erased, and then the log of another key is there.
+/// The state of a key is found, erased, and then the log of another key is there: any string may be
+/// replaced.
 BOOST_AUTO_TEST_CASE(a_name_that_is_a_key_and_a_log) {
     const auto p = policy{"p", sliding_log(3, 1h), gcra(3, 1h)};
     auto s = loaded{};
@@ -421,8 +422,7 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_a_key_and_a_log) {
     BOOST_TEST(
         header_of(s, check_words(p, {"k", "l", "k", "log", "k", "log2"},
                                  call_bytes(0, verb::reset, 0) + call_bytes(1, verb::allow, 1) +
-                                     call_bytes(2, verb::allow, 1))) == "1 ..c");
-    BOOST_TEST(bytes_of(s, "k") == "(none)");
+                                     call_bytes(2, verb::allow, 1))) == "2 -");
     for (const auto& [name, value] : s.keys.keys())
         BOOST_TEST(value->expires_ms != fake::value::no_expiry, name);
 }

@@ -123,12 +123,8 @@ do
         if size > HEAD_SIZE then read_head(text) end
     end
 
-    -- Returns the error if the key holds a value other than a string.
-    function logs.open(key)
-        local text = guarded('GETRANGE', key, '0', text_of('%d', PART - 1))
-        if type(text) == 'table' then return text.err end
-        open(key, text)
-    end
+    -- A value other than a string is an error.
+    function logs.open(key) open(key, call('GETRANGE', key, '0', text_of('%d', PART - 1))) end
 
     function logs.is_ahead() return newest > now end
 
@@ -212,7 +208,7 @@ do
         forget(now - log_longest)
         if total - weight <= before then return logs.empty() end
         local at = first_with(total - weight, from, kept + tails - 1)
-        put(at, event_at(at), total - weight)
+        put(at, min(event_at(at), now), total - weight)
         noted_longest, is_cut = log_longest, true
     end
 
@@ -245,11 +241,12 @@ do
         if is_cut or noted_longest ~= found_longest or expires ~= promised then
             call('SETRANGE', log_key, '0', head(expires, from))
         end
-        call('SETRANGE', log_key, text_of('%d', HEAD_SIZE + EVENT_SIZE * kept),
+        local done = call('SETRANGE', log_key, text_of('%d', HEAD_SIZE + EVENT_SIZE * kept),
             tail_bytes(1) .. string.rep(ROOM, ends - kept - tails))
+        if done ~= size then error({err = 'ERR the log was changed by the same command'}) end
     end
 
-    -- Returns for how many more events a log of so many gets room: a quarter, or as many up to four.
+    -- Returns for how many more events a log has room: a quarter of its own, or as many up to four.
     local function room_for(events)
         return events > 1 and max(floor(events / 4), min(events, 4)) or 0
     end
@@ -270,7 +267,7 @@ do
                 stored = call('GETRANGE', log_key, text_of('%d', first), text_of('%d', last))
             end
         end
-        local spare = room_for(kept - from + tails)
+        local spare = oom and 0 or room_for(kept - from + tails)
         if oom then accept_growth(log_key) end
         call('SET', log_key, head(expires, 0) .. stored .. tail_bytes(1 + max(0, from - kept))
             .. string.rep(ROOM, spare), option, at)
@@ -288,7 +285,7 @@ do
         local matters = log_longest - (now - newest)
         local has_ttl = not supplied and promised >= now + matters
             and promised < now + 2 * matters + SECOND - 1000
-        local fits = not is_whole and not oom and events <= room
+        local fits = not is_whole and not oom and not states.cannot_change and events <= room
             and EVENT_SIZE * (max(events, ends) - kept) <= PART
         if size < PART then
             fits = fits and (has_ttl or supplied)
@@ -298,113 +295,8 @@ do
         if fits then write_tail(matters, has_ttl) else write_all(matters) end
     end
 
-    -- Returns whether keys without a value have none of another type, either.
-    local function are_missing()
-        local missing = {}
-        for k = 1, keys do
-            if not values[k] then missing[#missing + 1] = KEYS[k] end
-        end
-        return #missing == 0 or call('EXISTS', unpack(missing)) == 0
-    end
-
-    -- Returns the logs of a batch for which `allow_ones` has a loop.
-    local function read_logs()
-        return n == 1 and kind[1] == LOG and not is_shadow and not shadow[1]
-            and not counts_denied[1] and not repeats and not requests
-            and HEAD_SIZE + 1.25 * EVENT_SIZE * log_most < PART and not find_oom()
-            and are_missing() and call('MGET', unpack(KEYS, keys + 1))
-    end
-
-    -- Makes a batch of one allow of cost 1 for each key under one log, with the steps of the
-    -- general path, but without its functions, which take longer than the server's commands.
-    -- Returns false if it is another batch. `allow` makes the call of a key that needs the general
-    -- path.
-    function logs.allow_ones(allow)
-        local found = read_logs()
-        if not found then return false end
-        local AT, TIME = HEAD_SIZE + 1, '<I7'
-        local lasts, limit = own_longest, full[1]
-        local edge, soonest, latest = now - lasts, now + lasts, now + 2 * lasts + SECOND - 1000
-        if supplied then soonest, latest = 0, 1 end
-        local option, at, expires = lifetime(lasts * LOG_SPARE)
-        local first_event = pack(HEAD_FORMAT, expires, MARK, lasts, 0, 0) .. pack(EVENT, now, 1)
-        local unused = pack('<dddd', 0, 0, 0, 0)
-        local places = {}
-        log_counts = {}
-        for k = 1, keys do
-            local key, text = KEYS[keys + k], found[k]
-            local size = text and #text or 0
-            local slots, facts, done = (size - HEAD_SIZE) / EVENT_SIZE, unused
-            if values[k] or text and (slots < 1 or slots % 1 ~= 0) then
-                facts = nil
-            elseif not text then -- or a value of another type
-                done = guarded('SET', key, first_event, option, at, 'NX')
-                if not done then facts = nil end
-            else
-                local promise, mark, longest, gone, first = unpack_bytes(HEAD_FORMAT, text)
-                local events = string.find(text, ROOM, AT, true)
-                events = events and ceil((events - AT) / EVENT_SIZE) or slots
-                local newest, total = 0
-                if mark == MARK and longest == lasts and first < events then
-                    newest, total = unpack_bytes(EVENT, text, AT + EVENT_SIZE * (events - 1))
-                end
-                if not total or newest > now or total >= MOST_TOTAL then
-                    facts = nil
-                elseif newest <= edge then
-                    done = guarded('SET', key, first_event, option, at)
-                else
-                    local low, high = first, events - 1
-                    if unpack_bytes(TIME, text, AT + EVENT_SIZE * first) > edge then high = first end
-                    while low < high do
-                        local middle = (low + high - (low + high) % 2) / 2
-                        if unpack_bytes(TIME, text, AT + EVENT_SIZE * middle) <= edge then
-                            low = middle + 1
-                        else
-                            high = middle
-                        end
-                    end
-                    local oldest
-                    if low > first then
-                        oldest, gone = unpack_bytes(EVENT, text, AT + EVENT_SIZE * (low - 1))
-                    end
-                    local used = total - gone
-                    if used > limit or used < 1 then
-                        facts = nil
-                    elseif used == limit then
-                        oldest = unpack_bytes(TIME, text, AT + EVENT_SIZE * low)
-                        facts = pack('<dddd', newest, used, 0, oldest + lasts)
-                    else
-                        facts = pack('<dddd', newest, used, 0, 0)
-                        local event = pack(EVENT, now, total + 1)
-                        if events < slots and (promise >= soonest and promise < latest or supplied) then
-                            local place = places[events]
-                            if not place then
-                                place = text_of('%d', HEAD_SIZE + EVENT_SIZE * events)
-                                places[events] = place
-                            end
-                            done = guarded('SETRANGE', key, place, event)
-                            if done == size then done = {} end
-                            if supplied then keep(key, lasts * LOG_SPARE) end
-                        else
-                            local count = events - low + 1
-                            done = guarded('SET', key, pack(HEAD_FORMAT, expires, MARK, lasts, gone, 0)
-                                .. string.sub(text, AT + EVENT_SIZE * low, AT + EVENT_SIZE * events - 1)
-                                .. event .. string.rep(ROOM, room_for(count)), option, at)
-                        end
-                    end
-                end
-            end
-            if not facts then
-                allow(k)
-            elseif done and done.err then
-                note(k, 'e', done.err)
-            else
-                if done then granted = granted + 1 end
-                log_counts[#log_counts + 1] = facts
-            end
-        end
-        return true
-    end
+    logs.form = {HEAD_FORMAT, HEAD_SIZE, MARK, EVENT, EVENT_SIZE, ROOM, MOST_TOTAL, PART, LOG_SPARE,
+        room_for}
 
     kinds[LOG] = {available = kinds[STEPWISE].available, charge = kinds.add,
         refund = function() end, reset_after = kinds[WINDOW].reset_after, is_reported = true,

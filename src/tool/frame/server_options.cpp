@@ -45,6 +45,9 @@ CLI::Validator address_of_variable() {
                 const auto* const value = std::getenv(name.c_str()); // NOLINT(*-mt-unsafe)
                 if (value == nullptr || *value == '\0')
                     return "the environment variable " + escaped(name) + " is not set";
+                if (std::string_view{value}.starts_with(mark))
+                    return "the environment variable " + escaped(name) +
+                           " has the name of another one, not an address";
                 address = value;
                 return std::string{};
             },

@@ -21,7 +21,8 @@ namespace {
 namespace core = colimit::core;
 namespace redis = colimit::redis;
 
-constexpr auto keys_per_scan = "1000"; // less than a millisecond of the server
+constexpr auto keys_per_scan = "1000";      // less than a millisecond of the server
+constexpr std::int64_t most_events = 5'000; ///< of a log that are read
 constexpr auto holders_per_place = std::string_view{"1000"};
 
 /// @param now of the server, in microseconds
@@ -157,15 +158,15 @@ void scan(servers& in, std::size_t server, const std::string& pattern, std::uint
 } // namespace
 
 words log_reading(std::string_view redis_key) {
-    constexpr auto most_events = std::size_t{5'000};
-    constexpr auto size = core::log_head_bytes + most_events * core::logged_event_bytes;
+    const auto size = core::log_head_bytes + most_events * core::logged_event_bytes;
     return {"GETRANGE", std::string{redis_key}, "0", std::to_string(size - 1)};
 }
 
 std::optional<std::int64_t> events_of(std::string_view value) {
     if (!core::read_log_head(value) || core::events_in(value.size()) == 0)
         return std::nullopt;
-    return static_cast<std::int64_t>(core::kept_events(value).size());
+    const auto is_cut = core::events_in(value.size()) == most_events;
+    return is_cut ? most_events : static_cast<std::int64_t>(core::kept_events(value).size());
 }
 
 std::vector<found_place> look_up(servers& from, const std::string& policy,

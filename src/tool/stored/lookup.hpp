@@ -39,7 +39,8 @@ struct found_place {
 
 /// Returns the command that reads a log, at most its first 5,000 events: it may have megabytes.
 [[nodiscard]] words log_reading(std::string_view redis_key);
-/// Returns the number of events in what it answers; nullopt if that is not a log.
+/// Returns the number of events in what it answers, of a longer log all 5,000, also those that have
+/// expired; nullopt if that is not a log.
 [[nodiscard]] std::optional<std::int64_t> events_of(std::string_view value);
 
 /// Returns those of the places that have something.
