@@ -4,6 +4,7 @@
 
 #include "stores.hpp"
 
+#include <core/log_value.hpp>
 #include <support/decision_text.hpp>
 #include <support/live_limiter.hpp>
 #include <support/unit_test.hpp>
@@ -189,6 +190,35 @@ BOOST_DATA_TEST_CASE(what_a_short_window_has_forgotten_is_not_brought_back, ever
     BOOST_TEST(s->allow("k", longer, {.now = at(12'000'001)}).remaining == 7);
     BOOST_TEST(s->peek("k", brief, {.now = at(22'000'000)}).remaining == 9);
     BOOST_TEST(s->peek("k", longer, {.now = at(3'600'000'000 + 5'000'000)}).remaining == 8);
+}
+
+/// Or a later call with the server's clock could trust an end that is not the key's any more.
+BOOST_DATA_TEST_CASE(a_supplied_clock_leaves_no_promise_in_a_log, every_redis()) {
+    auto s = open_store(sample, 0ms);
+    const policy p{"p", sliding_log(10, 1h)};
+    const auto promise = [&] {
+        return core::read_log_head(look().get(log_name_of(p, "k")).value_or(""))->expires;
+    };
+    const auto first = s->allow("k", p);
+    s->allow("k", p);
+    BOOST_TEST(promise() > 0);
+    BOOST_TEST(s->allow("k", p, {.now = first.server_time + 1s}).remaining == 7);
+    BOOST_TEST(promise() == 0);
+    BOOST_TEST(s->allow("k", p, {.now = first.server_time + 2s}).remaining == 6);
+    BOOST_TEST(promise() == 0);
+}
+
+BOOST_DATA_TEST_CASE(a_refund_on_a_full_server_makes_no_log_longer, every_redis()) {
+    auto s = open_store(sample);
+    const policy p{"p", sliding_log(200, 1h)};
+    for (int i = 0; i < 100; ++i)
+        s->allow("k", p, {.now = at(i)});
+    const auto before = look().must({"STRLEN", log_name_of(p, "k")}).integer;
+    look().must({"CONFIG", "SET", "maxmemory", "1"});
+    BOOST_TEST(s->refund("k", p, {.cost = 3, .now = at(100)}).remaining == 103);
+    look().must({"CONFIG", "SET", "maxmemory", "0"});
+    BOOST_TEST(look().must({"STRLEN", log_name_of(p, "k")}).integer <= before);
+    BOOST_TEST(events_of(look(), p, "k") == 97U);
 }
 
 BOOST_DATA_TEST_CASE(P8_events_after_now_count_as_at_now, every_store()) {

@@ -253,7 +253,7 @@ do
 
     local function write_all(matters)
         local option, at, expires = lifetime(matters * LOG_SPARE)
-        if requests then -- another call of the batch may find it, see `ttls`
+        if requests then -- another call of the batch may find it, see `keep`
             keep(log_key, matters * LOG_SPARE)
             option, at = 'PX', text_of('%d', CENTURY / 1000)
         end
