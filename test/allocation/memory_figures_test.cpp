@@ -34,9 +34,9 @@ using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
 
-constexpr std::size_t entries = 65'536;
+constexpr std::size_t entries = 262'144;
 constexpr std::int64_t mib = std::int64_t{1024} * 1024;
-constexpr std::int64_t noise = mib / 2;
+constexpr std::int64_t noise = 4 * mib; ///< two huge pages, of which a table may touch parts
 
 [[nodiscard]] std::int64_t read_clock() noexcept {
     return 1'000'000;
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_lease_takes_300_bytes) {
 }
 
 BOOST_AUTO_TEST_CASE(a_state_in_process_takes_70_bytes) {
-    // No power of two, and so many that a huge page more or less for each table does not matter.
+    // No power of two, and so many that a huge page more or less does not matter.
     constexpr std::size_t states = 1'200'000;
     const auto memory = measured_pages();
     auto l = local_limiter{states};
