@@ -1,14 +1,16 @@
 // Checks the pages (README.md and the like) of this repository: their links, and the commands that
-// they show.
+// they show, or that a workflow runs.
 //
 //     node check.mjs ROOT BUILD TOOL [--built]
 //
-// With --built nothing is said of programs that are not in BUILD. It first shows that it notices a page with mistakes (samples.mjs).
+// With --built nothing is said of programs that are not in BUILD. It first shows that it notices a
+// page with mistakes (samples.mjs).
 
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { complaintsAboutCommands } from "./commands.mjs";
 import { complaintsAboutLinks } from "./links.mjs";
+import { pageOfWorkflow } from "./markdown.mjs";
 import { complaintsAboutSamples } from "./samples.mjs";
 
 const [root, build, tool, mode] = process.argv.slice(2);
@@ -27,6 +29,9 @@ function* filesBelow(folder) {
 const files = new Set(filesBelow(""));
 const pages = new Map([...files].filter((path) => path.endsWith(".md"))
     .map((path) => [path, readFileSync(join(root, path), "utf8")]));
+for (const path of files)
+    if (/^\.github\/workflows\/.*\.yml$/.test(path))
+        pages.set(path, pageOfWorkflow(readFileSync(join(root, path), "utf8")));
 const complaints = [
     ...complaintsAboutSamples(root, files, build, tool, isPartial),
     ...complaintsAboutLinks(root, pages),

@@ -53,6 +53,12 @@ export function parse(text) {
     return page;
 }
 
+// A workflow as a page: each of its commands is a line of code, with its line number.
+export function pageOfWorkflow(text) {
+    return text.split("\n").map((line) => line.match(/^ *(?:- )?run: (.+)/))
+        .map((match) => match ? `    ${match[1]}` : "").join("\n");
+}
+
 function addAnchor(anchors, name) {
     let made = name;
     for (let n = 1; anchors.has(made); ++n) made = `${name}-${n}`;

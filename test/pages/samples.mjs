@@ -2,6 +2,7 @@
 
 import { complaintsAboutCommands } from "./commands.mjs";
 import { complaintsAboutLinks } from "./links.mjs";
+import { pageOfWorkflow } from "./markdown.mjs";
 
 const samples = [
     ["[a](#a-title)\n\n## A title\n", null],
@@ -21,6 +22,11 @@ const samples = [
     ["    build/test/oracle --check 1\n", "sample.md:1: build/test/oracle has no option --check"],
     ["```sh\nX=1 nice -n 5 build/test/oracles\n```\n", "sample.md:2: build/test/oracles does not exist"],
     ["`src/core/state.hpp`, `core/state.hpp` and `<colimit/key.hpp>`\n", null],
+    [pageOfWorkflow("steps:\n  - run: test/run\n"), null],
+    [pageOfWorkflow("steps:\n  - run: test/run --server\n"),
+        "sample.md:2: test/run has no option --server"],
+    [pageOfWorkflow("  - name: a\n    run: build/test/unity\n"),
+        "sample.md:2: build/test/unity does not exist"],
     ["a `core/status.hpp`\n", "sample.md:1: core/status.hpp does not exist"],
 ];
 
