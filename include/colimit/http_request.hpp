@@ -2,6 +2,10 @@
 //
 // A request as an HTTP framework shows it to colimit: all that an adapter has to provide. It owns
 // nothing: views of the framework's own request, which must outlive it.
+//
+// An adapter gives views and a function that visits the values of a header field, and changes the
+// response itself, as it knows its type. So it has no logic of its own, and the middleware no
+// template parameter for a framework. The function has no state, so it is one pointer.
 
 #pragma once
 

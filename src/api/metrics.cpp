@@ -2,6 +2,10 @@
 //
 // Metrics of limiters: the text format wants all samples of a metric together, so it is written
 // metric by metric, each for all limiters.
+//
+// `latency_histogram` has eight buckets per doubling, which would be 250 time series per limiter. A
+// sum of whole buckets is exact, so every eighth boundary is one for Prometheus (64 us to 2.1 s).
+// `to_prometheus` takes snapshots of limiters (`metrics_of`), as each limiter belongs to a thread.
 
 #include <api/metric_labels.hpp>
 #include <api/metric_text.hpp>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Rules as text, in the form that rule_text.cpp parses.
+//
+// `to_string` is the only way to format a rule: policies are named, and JSON is written, with these
+// texts, which need no escaping. A text may have a refinement that its algorithm does not have,
+// such as a burst of a log: that is an error where policies are made, for all ways to write a rule.
 
 #include <base/enumerator.hpp>
 #include <colimit/rule.hpp>

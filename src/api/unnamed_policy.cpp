@@ -2,6 +2,10 @@
 //
 // Policies of rules without a name. Each thread keeps the last ones, so that a call with rules
 // costs a lookup and not a validation.
+//
+// Validating, naming and encoding takes several microseconds. Each thread keeps up to 64, so there
+// is no lock, and a bound for programs that make up rules per call. An entry is found by the rules
+// themselves, not by their text, which would have to be formatted first.
 
 #include <base/bytes.hpp>
 #include <colimit/policy.hpp>

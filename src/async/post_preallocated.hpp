@@ -3,6 +3,16 @@
 // Posts a function to the next event-loop iteration with preallocated memory. Through
 // `any_io_executor` alone Asio allocates memory; if that failed, the calls that the function was to
 // complete would never be completed.
+//
+// So completing calls allocates nothing: a deadline whose timer cannot be set is checked in every
+// event-loop iteration (deadline_timer.hpp), and the wait queue is linked through the calls. If
+// memory for anything else cannot be allocated, a buffer that has to grow or a socket, the
+// connection is treated as lost and made again. A verb may throw bad_alloc, or its call end with
+// `not_enough_memory`; nothing is thrown out of `run`. That holds for an `io_context` and a
+// `thread_pool`. A strand, a handler with another executor and `thread_safe` use memory that Asio
+// allocates when the call is complete: if it cannot, Asio throws from `run` and the handler is
+// lost. So it does where it stores the result of name resolution; there only the attempt to connect
+// is lost.
 
 #pragma once
 

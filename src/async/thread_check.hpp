@@ -2,6 +2,10 @@
 //
 // Whether a limiter that is confined to its executor is used from there: for an assertion, because
 // a second thread would corrupt memory long before anyone sees why.
+//
+// Whether a thread runs an executor is known for an `io_context` and its strands; for others, which
+// are rare without `thread_safe`, nothing is said. So a debug build finds most such programs, and
+// never blames a correct one.
 
 #pragma once
 

@@ -3,6 +3,13 @@
 // Tests whether the time has changed since the last test, at a fifth of the cost of reading the
 // clock: with the system's coarse clock, which changes with the timer interrupt. If that is too
 // coarse for the required precision, or does not exist, the time has always changed.
+//
+// A deadline is counted from the present time and not from the start of the event-loop iteration,
+// in which an earlier handler may have worked for longer than `timeout`. Reading the clock takes 22
+// ns, a tenth of the client time of a call on a popular key; this takes 5. So the first call of an
+// iteration reads the clock, and a later one only after a tick; if a tick is more than a twentieth
+// of `timeout`, each call reads it. It is read again before bytes are written: a call that is past
+// its deadline then is not sent and ends with `deadline_exceeded`, uncharged.
 
 #pragma once
 

@@ -15,6 +15,16 @@
 //
 // A filter has two generations, each `ttl` long; see the public header. All sizes follow from the
 // filter's parameters, in integers: both stores set the same bits, and err about the same ids.
+//
+// A filter is a policy, except for its script: it has a name, a prefix and a wire format, the block
+// of an id is the key of the call, and the id's bits are its member. So batches, deadlines and
+// errors are those of policies. Bits are computed only in C++; otherwise a script would have to
+// hash as C++ does.
+//
+// An id is recorded from its first use, like with `once`: a lookup of a known id writes nothing,
+// and an id that is looked up all the time is new again after one to two TTLs. A filter with other
+// numbers is another filter, as its bits mean other ids: the numbers are part of its keys, and both
+// versions keep their own state during a deployment.
 
 #pragma once
 

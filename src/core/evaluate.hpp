@@ -2,6 +2,10 @@
 //
 // The arithmetic of a call: from the state of a key, the rules and the time to a decision and the
 // next state. It has no side effects. The script is its twin, and test/differential compares them.
+//
+// Logs and sketches are no numbers, and a log may have 100,000 events. So for each call a store
+// reports the facts that such a rule needs (see state.hpp), and the same arithmetic continues from
+// there.
 
 #pragma once
 

@@ -14,6 +14,10 @@
 // Up to 1,536 used registers are a sorted list, 4 bytes each; the first ones are in the object
 // itself, which is one cache line. More become 12 KiB of registers of 6 bits, and a histogram of
 // their values, so that no call has to read all of them.
+//
+// It is Redis's own estimator so that both stores deny the same member. The estimate needs only how
+// many registers have each value, which a dense sketch keeps up to date: a count takes the same
+// time for any number of members.
 
 #pragma once
 

@@ -11,6 +11,15 @@
 // A value of one rule has 44 bytes, the longest string that Redis stores in one allocation with its
 // header. `expires` is a time before which the server will not drop the key (0: unknown, or the
 // value is packed).
+//
+// A key has one value, however many rules its policy has. The tag of a rule is made from its name,
+// so rules can be added, removed and reordered, and keep their state.
+//
+// A value is rewritten in place while its key outlives the debt; the TTL is set again when it would
+// not, or when it has become too long after a refund. So after every call that writes, the key of a
+// bucket lives for at most twice its recovery plus one second, by the state at that time. Windows
+// and counters expire one second after they stop mattering, logs an eighth of their longest window
+// later.
 
 #pragma once
 

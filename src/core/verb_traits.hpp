@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The table of verbs: the properties by which code distinguishes them.
+//
+// Some verbs are others, so that no store and no table needs to know them:
+//
+//   - `once` is a block, for a time that depends on no rule: its policy has no rules.
+//   - `count_distinct` is a peek of cost 0, whose balance is the number of members. So the two
+//     cannot differ, in any store and under any version of a policy. Failure modes do not apply to
+//     it: they would report a limit, or what one process has counted.
+//   - `charge_members` is a charge per member, in one batch if they fit, so other rules are charged
+//     for each member. The price is that other calls may come between two of them, which makes no
+//     difference to a sketch.
+//   - `probably_seen` is the peek of a filter: in the batches of `seen`, in the order of the calls.
+//     It writes nothing, also after the clock was set back, when `seen` moves a bitmap to the
+//     present.
 
 #pragma once
 

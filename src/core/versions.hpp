@@ -20,6 +20,26 @@
 // capacity that `wait` has reserved is stored with capacity 0; each version reads all of it.
 //
 // While a call works on a state, `debt` is the view, and a negative capacity is the surplus.
+//
+// After such a grant the version with the lower capacity starts from its full debt again: while the
+// debt of the other one lasts, it is stricter than alone. A rule that counts in milliseconds or
+// seconds adds one such unit to W.
+//
+// A window or a counter reads the state of another period as a stepped bucket does, and repays it
+// at its own boundaries: in an interval W windows of two lengths admit at most the larger limit,
+// each of the limits once more, and the sum of their rates times W. (A window that spans the end of
+// another one counts in the one that it ends in. In the one that it began in it would be forgotten
+// while it still counts, and two versions could grant their limits alternately without end.) A log
+// is kept for the longest period that has recorded in it since it was empty.
+//
+// Two states are moved by the first call that finds them, even by a denied one, because the time of
+// the charge is not stored: the next boundary of a stepped bucket or a window with a longer period,
+// and a stepped bucket that becomes continuous. The debt stays, but the key lives for as long as
+// the version that wrote it counts, and debt that this version would repay in more than 366 days is
+// forgotten. So the `retry_after` of the other version may be longer than the actual wait.
+//
+// `charge` stops at 366 days of debt or 2^52 ticks, but never below the capacity: if a full bucket
+// takes longer than a year to recover, the plain minimum would record less than `allow` does.
 
 #pragma once
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The version of what processes and servers exchange and store.
+//
+// A module could be replaced between two batches, and a connection would not notice. So a version
+// with another wire format renames its commands: an old limiter finds its command unknown, as a
+// script of another version has another digest. The version in the reply is a second check, and
+// text for people.
 
 #pragma once
 

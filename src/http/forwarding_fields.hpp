@@ -2,6 +2,13 @@
 //
 // The lists in the header fields that proxies write, read from right to left: so a client's text,
 // which is on the left, cannot change how the text of a proxy is read.
+//
+// The text is divided at commas from the right, with quotes counted from there too: an open quote
+// on the left cannot swallow what a proxy wrote. An element is then parsed from its left, strictly.
+// A quote within a quoted string is escaped by the proxy that wrote it, and an element that was cut
+// there does not parse, so a `host` that a proxy copied cannot become an element either. With both
+// fields, one of them may be a client's that the proxy did not touch, and which one is not known:
+// they must lead to the same address.
 
 #pragma once
 

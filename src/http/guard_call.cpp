@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // From a request to keys, and from decisions to a verdict.
+//
+// A check is the limiter's call with another handler, which turns the decision into a verdict and
+// passes on everything that is associated with the caller's: executor, allocator, cancellation
+// slot. So completion, cancellation and the end of a limiter are those of its verbs. Only the keys,
+// the verdict and the checks of several policies need memory of their own, which is freed before
+// the handler runs.
 
 #include <colimit/detail/guard_call.hpp>
 

@@ -2,6 +2,10 @@
 //
 // Key templates: the parser, and the keys of requests. Each part is one field of a key, so the
 // fields of two keys of a template can be compared one by one.
+//
+// A value that is repeated counts as missing. Which of two equal header fields or parameters a
+// server reads is not known here; if the key had the other one, or both, a client could choose a
+// new key for each request and still be the same client.
 
 #include <colimit/http_key.hpp>
 

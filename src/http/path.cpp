@@ -2,6 +2,10 @@
 //
 // The normal form of paths: a path is a sequence of segments, each a text of any bytes, and every
 // sequence has exactly one normal form. Most paths have it already.
+//
+// All characters are decoded and not only unreserved ones, as RFC 3986 permits, since servers
+// compare decoded segments. What would change the sequence itself stays encoded: `/`, `%`, `?` and
+// `#`.
 
 #include <http/path.hpp>
 

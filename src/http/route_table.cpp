@@ -2,6 +2,9 @@
 //
 // Routes as a tree of segments, so that a search compares a segment with a few of some hundred
 // routes.
+//
+// The nodes that match are few; the match with the smallest index counts. So the order of the
+// document decides, as its reader expects, not which pattern is more specific.
 
 #include <colimit/routes.hpp>
 

@@ -8,6 +8,11 @@
 //   - keys without a chain are charged before the others. Two of them may use one shared state: if
 //     the later one is denied, the charges are undone from copies of the shared states. Keys with a
 //     chain can no longer be denied then.
+//
+// As in the script, all checks are evaluated before any is charged. Two checks about one state are
+// an error, because the first would change the result of the second. In a full store two new keys
+// may still share one state: so new keys are charged first, and that is undone if a later one is
+// denied. The memory of new sketches is reserved, and existing keys are pinned, until then.
 
 #include <memory/large_call.hpp>
 #include <memory/store.hpp>

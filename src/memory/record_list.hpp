@@ -3,6 +3,12 @@
 // The records of calls with ids, from the oldest to the newest. All are kept for the same time, so
 // the oldest one expires first, and room for a new one is found at once. Their links are in their
 // first cells: `capacity` is those of the neighbours.
+//
+// A record has what the decision was made from, so it is computed again by the same function, and
+// the record has no format of its own and counts against the store's size. Its room is taken before
+// the call is decided, so a call that has charged something is always remembered. Records take at
+// most half of the cells, or a client with many ids would force all new keys into shared states. A
+// refused call is better than a forgotten one: the caller knows that nothing was charged.
 
 #pragma once
 

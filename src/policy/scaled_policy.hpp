@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Policies scaled for one of several processes.
+//
+// A period can be stretched to the microsecond, so four processes with a quarter each admit as much
+// as one limit. Limits of windows and logs are whole tokens, at least one. A call with a cost above
+// the scaled limit is `denied` and not `never`, since the server would allow it.
 
 #pragma once
 

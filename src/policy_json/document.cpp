@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Reads a document of policies with routes.
+//
+// Policies, keys and routes are one value, so a service never has routes of one version and
+// policies of another. References are resolved here, so a request looks nothing up by name. A route
+// that an earlier one hides has a limit that no request meets, which a test of the service hardly
+// notices: so it is an error.
+//
+// The schema for editors, policies.schema.json, checks less: it names fields, ranges and texts, and
+// accepts all that this accepts, except names of algorithms and units in upper case. A rule text
+// with a typing error, or a route to a policy that does not exist, is found only here. test/schema
+// compares both.
 
 #include <colimit/limits.hpp>
 #include <policy_json/document.hpp>

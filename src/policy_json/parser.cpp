@@ -2,6 +2,9 @@
 //
 // The events of Boost.JSON's parser become colimit's own values, because Boost.JSON's values would
 // merge members of one name and round large numbers.
+//
+// Both are errors here, with the original text. The walk over the values has one function per
+// level, so no input recurses.
 
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>

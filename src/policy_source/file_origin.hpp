@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Documents in a file, which is looked at in regular polls.
+//
+// A half-written document is not valid, and a file that is replaced may be missing for a moment. So
+// a problem is reported only if two looks find the same; a valid document is taken at the first
+// one. The second look also finds a change within a tick of the file system's clock, when neither
+// length nor times show it. inotify would need a watch on each directory and link in the path, and
+// does not work on network file systems.
 
 #pragma once
 

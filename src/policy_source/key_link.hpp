@@ -3,6 +3,10 @@
 // A connection to the server that has the published document, and its polls. Which server that is
 // depends on the address: the one it names, the master that Sentinels name, or the node of a
 // cluster that serves the key.
+//
+// It is a connection of its own, as a document of megabytes must not delay calls, and a program may
+// have many limiters and one document. It has no breaker: a question costs nothing and has no
+// deadline, and a server that does not answer is reported after `config::connect_timeout`.
 
 #pragma once
 

@@ -5,6 +5,10 @@
 //
 // Two locks: `lock()` is held while an origin works, which may read and parse a document; another
 // one, for the time of a few assignments, protects what callers of `current` and `status` read.
+//
+// A constructor cannot wait for a server, and a service without any policies would limit nothing.
+// So a source has a document from its construction on, that of the copy or of the file, and
+// `current` never returns null.
 
 #pragma once
 

@@ -2,6 +2,9 @@
 //
 // A call with its handler. Its memory comes from a pool of its limiter (or the handler's allocator)
 // and is freed before the handler runs, so a call in the steady state allocates nothing.
+//
+// A handler's associations are read before it is moved, and its memory is freed before it is
+// destroyed: its allocator may be in the handler, and refer to objects that the handler owns.
 
 #pragma once
 

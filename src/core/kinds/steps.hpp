@@ -4,6 +4,13 @@
 // or at multiples of the period (aligned). Debt is in whole tokens, and `t` is the next boundary.
 // Windows and counters read states of other numbers as such a bucket with their limit, so the
 // functions for that are here too.
+//
+// The next boundary is stored and not the last one: with that, a rule whose period has become
+// shorter would forgive the charges since then, as many of its boundaries are in between. Before
+// the next boundary of the old rule nothing is repaid, unless the new rule has an earlier one; the
+// call that finds such a boundary writes it, so repeated calls delay nothing. A formerly continuous
+// bucket is recognised by the weight of a token, which is 1 there only for a million per second and
+// more: such a bucket gets its first count one period early when it becomes stepped.
 
 #pragma once
 

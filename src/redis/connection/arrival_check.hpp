@@ -6,6 +6,9 @@
 // It checks once per event-loop iteration. Data that had been received at the previous check has
 // completed an operation since, or can be read now, or its handler is queued and completes before
 // the next check. So two checks in a row that find nothing prove that everything was read.
+//
+// Only then a call expires, and the expiry counts as a miss only if the oldest outstanding request
+// has been in flight for at least half a `timeout`: a stall of the event loop is not an outage.
 
 #pragma once
 

@@ -16,6 +16,11 @@
 //
 // A probe is late if its reply has not arrived by its deadline, not if it is read late: the event
 // loop may have been busy. So the connection, which can check for received data, decides that.
+//
+// A late reply is not a success; it only makes the breaker probe at once. So a server that answers
+// everything late does not get the calls of all clients again and again, and one that thaws is used
+// again after two round trips. A call whose deadline is before the next attempt to connect fails
+// when it starts; others wait for that attempt.
 
 #pragma once
 

@@ -3,6 +3,16 @@
 // Determines whether a connection is alive: it is considered lost if the server owes replies and is
 // silent for too long; an idle connection is checked with PING, as a middlebox may have dropped it
 // silently. Pure: the times are arguments, in microseconds.
+//
+// A PING is sent only if no reply is outstanding: a server that owes replies is probed by them. So
+// a probe never waits behind calls, its reply is the next one whatever it says, and a frozen
+// connection gets no bytes that will never be read. A server that replies BUSY or LOADING is alive:
+// its connection is kept, and the reply counts as a miss.
+//
+// A connection that has just replied gets five timeouts and at least two seconds. One that was idle
+// for half a second, or is checked by an idle PING, is replaced after one timeout, at least
+// `limits::ping_timeout`: a new connection costs two round trips, and calls on a dead one a timeout
+// each. Calls are sent behind an idle PING without waiting for it. A busy connection sends none.
 
 #pragma once
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The socket, without TLS.
+//
+// Names are resolved for each attempt, as they may change. Within an attempt each address has an
+// equal share of the remaining time, so one that drops packets does not use it up; one that accepts
+// and then stays silent does, and the next attempt begins with the others. Failures are recorded by
+// address, not by position, because resolvers rotate. After a reset the same address is tried
+// first, as its host exists; after silence, or if the server refuses commands, another one.
 
 #include <redis/connection/stream.hpp>
 

@@ -4,6 +4,13 @@
 // of the socket at a time, as without TLS; output of the engine during a write is sent next.
 //
 // No exception leaves through the event loop: a step that runs out of memory ends the connection.
+//
+// If a write fails after n encrypted bytes, at most n bytes of its text can have been sent, because
+// encryption only adds. So the rule of what may be sent again is the same as without TLS. A server
+// cannot read a partial record at all; the bound does not rely on that.
+//
+// The end of the TLS handshake is sent in one write with that of Redis: if the server rejects the
+// client certificate, it says so in its reply, which later writes cannot hide.
 
 #include <redis/connection/stream.hpp>
 #include <redis/connection/tls_engine.hpp>

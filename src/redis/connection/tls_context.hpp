@@ -3,6 +3,10 @@
 // Shared by all TLS connections of a limiter: the trusted CAs, the client certificate, and the name
 // to verify if it is not the host's. Constructed once, which reads the files. OpenSSL's names stay
 // in the source files.
+//
+// Certificates are loaded once, so that a file that does not exist is an error in the constructor
+// and not in operation; a new CA needs a new limiter. Sessions are not resumed, as connections
+// last.
 
 #pragma once
 

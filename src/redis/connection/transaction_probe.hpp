@@ -9,6 +9,8 @@
 // transactions do not need it and the user may not have it. If the user may not run MULTI, the
 // commands are executed, and change nothing as the key does not exist. A user who may not access
 // the key may run the command, as servers check that first.
+//
+// ACL DRYRUN is newer than Redis 6.2 and needs a permission itself.
 
 #pragma once
 

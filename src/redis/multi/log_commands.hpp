@@ -13,6 +13,11 @@
 // Recorded first and counted afterwards, so the call that records last counts all others. Counted
 // from the earliest time and recorded at the latest, so no event is removed before its period has
 // passed, however uncertain the server's clock.
+//
+// PEXPIRE works on keys of any type. PTTL comes before it, so if the other commands reply
+// WRONGTYPE, the next write restores the TTL of the foreign key. Members are run id, client id,
+// counter: the first half of the run id is enough, and if INFO is not allowed the server's time of
+// the handshake replaces it, as a client id is unique within a run.
 
 #pragma once
 

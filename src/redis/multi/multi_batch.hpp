@@ -7,6 +7,9 @@
 //
 // The replies come one by one; each call is decided by the reply to its EXEC. A batch may also have
 // no calls but their cleanup commands, which have no callers. No sockets, no clock of its own.
+//
+// It is not a kind of script batch: each call is a MULTI on its own key with its own policy and
+// clock, so nothing is grouped. What is the same is in redis/queue.
 
 #pragma once
 

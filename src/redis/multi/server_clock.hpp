@@ -8,6 +8,12 @@
 //
 // Each reply narrows the interval; between replies it widens by the possible drift of the two
 // clocks. All times are microseconds; the two clocks may differ by any time.
+//
+// Without a script a client cannot read the time and use it in one step. So a call is recorded at
+// the latest possible time, and counts and removes from the earliest. Events are kept for one
+// `config::timeout` longer than they count, and rules count with ZCOUNT and not ZCARD: a call that
+// was delayed in flight is executed after calls that were sent later, which have removed, according
+// to their own time, events that it must still count.
 
 #pragma once
 

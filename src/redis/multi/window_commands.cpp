@@ -1,6 +1,35 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The commands for fixed windows, computed once to write them and once more to read the replies.
+//
+// A denied call subtracts what it added, in a later write. The window may have ended by then, as a
+// write may be in flight for any time, and DECRBY would lower the count of another window, which
+// would admit more than its limit, or make a negative number without TTL. A bound on the time in
+// flight would be no guarantee. MULTI has no conditions; but RENAMENX is one, and the server
+// compares times:
+//
+//     ZADD aside 0 mark
+//     PEXPIREAT aside end      if the window has ended, deletes `aside`
+//     RENAMENX key aside       if it has, sets the key aside
+//     ZADD key 0 mark          if there is no key now, makes one of another type
+//     DECRBY key surplus       which this command refuses
+//     ZREM key mark            and this one deletes
+//     ZREM aside mark          if the window has not ended, deletes `aside`
+//     RENAMENX aside key       if it has, restores the key
+//
+// While the window counts, `aside` exists, so the key stays and is lowered. If it has ended and
+// another one has begun, that one is aside meanwhile: its count and TTL are unchanged. If none has
+// begun, or the key was deleted, nothing is left. `end` is the earliest possible time of the call
+// plus the PTTL in its reply, so not later than the end of the window.
+//
+// What is lost costs only tokens that count to the end of the window: what was not sent when a
+// connection is lost is dropped, as the server may have lost its data. Only `reset`, or a program
+// that deletes keys, can end a window unnoticed: a call that was denied before a reset may give
+// back to the window after it. A count that has become 0 stays, as no command deletes a number only
+// if it is 0; so a call that another rule denies starts a window that should begin with its first
+// charge. The value stays a number that people and INCR understand: one that begins below the
+// largest integer, so that INCRBY itself refuses, needs no surplus for one rule, but does not help
+// policies with several.
 
 #include <core/rule_kind.hpp>
 #include <redis/multi/window_commands.hpp>
@@ -91,7 +120,7 @@ void append_mark(std::string& out, const transaction_call& c, std::size_t rule,
 }
 
 /// Appends a command that changes a window's key, and that the server executes only until `end`, in
-/// milliseconds: see src/README.md. Returns the number of replies.
+/// milliseconds: see the head of this file. Returns the number of replies.
 std::size_t append_until(std::string& out, const transaction_call& c, std::size_t rule,
                          std::int64_t end, std::string_view command, std::int64_t argument) {
     resp::append_command(out, {"MULTI"});

@@ -16,6 +16,24 @@
 // starts nothing, so an aligned window has several candidates, the earliest first: the first one
 // that is in the future becomes the end. If the call was in flight for so long that none is, the
 // last command starts a full window of a millisecond, which denies the call.
+//
+// An aligned window ends at a multiple of the period according to the server's clock, which a
+// client knows only as an interval. PXAT with a time that has passed starts nothing, and INCRBY
+// would then make a key that stays forever. So the command for the end of the window of the
+// earliest possible time is followed by one for the next window, if a call may be in flight for so
+// long (`config::timeout`). There is no room for an end of each period, so a call that comes more
+// than a period late may start a window of several periods.
+//
+// Redis keeps a key until the millisecond after its expiry time. So that of an aligned window is
+// the last millisecond before its end, and a window that begins with its first charge lasts up to a
+// millisecond longer than the period, which `retry_after` adds. A TTL that is missing or too long
+// is replaced in the next write: an aligned window then ends with the period of the latest possible
+// time, which its call was in. If it ended in the middle of a period, that period could have the
+// limit twice. For the same reason the command is sent like tokens that are given back: one that
+// comes late changes no later window.
+//
+// A refund is refused: it stops at an empty window, and MULTI has no maximum, so DECRBY might leave
+// a negative number, which would admit more than the limit.
 
 #pragma once
 
@@ -56,7 +74,7 @@ struct window_result {
                                             std::size_t rule) noexcept;
 
 /// Appends the subtraction of `surplus` tokens that the call added, unless the window has ended:
-/// see src/README.md. Returns the number of replies.
+/// see window_commands.cpp. Returns the number of replies.
 std::size_t append_give_back(std::string& out, const transaction_call& c,
                              const window_result& found, std::size_t rule, std::int64_t surplus);
 

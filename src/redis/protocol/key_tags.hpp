@@ -10,6 +10,16 @@
 // Which tag a key has follows from a hash of its bytes, or of its common tag if it has one. The
 // hash has no secret, because every process that shares counters must compute the same: a client
 // that may choose a whole key may choose its slot, with a common tag or by trying some 64 keys.
+//
+// A tag is the first bits of the mixed hash, so half as many tags join neighbours. The default of
+// 64 stays the same on one server and on a cluster, so that a service which moves to a cluster
+// changes its address only: a batch of 256 concurrent calls has four keys per tag, and up to 16
+// masters have at least four tags each. The texts of up to 64 tags have two characters, those of
+// more have three, so that each of the 16,384 slots has one. What a client gains by choosing its
+// slot is nothing: that costs the node no more than it costs a single server, and limits are per
+// key. A common tag is part of the key's bytes, in the form that the key builder writes, so it
+// reaches every verb, storage and execution mode without an argument, and two keys share a name
+// only if they are equal.
 
 #pragma once
 

@@ -8,6 +8,9 @@
 //   second
 //                        later, and then after pauses that double up to a minute, as servers count
 //                        unknown commands and log denials
+//
+// The question is sent in the same write as a batch, and its reply is read before that of the
+// batch, so it needs no state of its own on the connection. A connection may last for months.
 
 #pragma once
 

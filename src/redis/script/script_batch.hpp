@@ -10,6 +10,13 @@
 //   shards   packed states: the keys are fields of their shards' hashes
 //   ids      of a Bloom filter: the keys are blocks, and a call has the bits of an id
 //   checks   of one `allow_all`: a key per check, and perhaps as many policies
+//
+// Identical consecutive calls are one entry with a count. If a state is numbers, the script
+// computes in one step how many of them fit: after a grant of n there is room for n less at the
+// same instant, for every kind of rule, and if one does not fit, the next does not either. The C++
+// twin makes them one by one, so each caller gets its own decision; if the two ways differed, the
+// counts of grants would. Calls on logs and sketches, whose facts change from call to call, share
+// the entry, and the script makes each.
 
 #pragma once
 

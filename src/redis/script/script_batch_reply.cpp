@@ -3,6 +3,10 @@
 // Computes decisions from a reply. The reply has the values that the script found; the C++ twin of
 // the script then makes the same decisions for the calls of each key. Both count what they granted:
 // if the counts differ, no call gets a decision.
+//
+// The script returns the values that it found instead of decisions: formatting numbers is expensive
+// in Lua and the values are strings already, so this is the cheapest possible reply. The price is
+// this twin. If the counts differ, the batch ends with `corrupt_state`, not with wrong decisions.
 
 #include <core/allow_times.hpp>
 #include <core/request_record.hpp>

@@ -14,6 +14,16 @@
 //          `filter_status`: then these are the first and the last byte of a part of the block, and
 //          no bits
 //   facts  for each call and each log, distinct or concurrent rule  t debt num capacity (f64)
+//
+// Packed states are in two generations of hashes. A write is kept for the current one and the next,
+// so for as long as the slowest rule takes to recover: a state in neither is equivalent to no
+// state. The first write after a generation renames the new hash to the old one. So a denial writes
+// nothing, no key needs a TTL of its own, and a policy whose period changes finds its states. It
+// works because debt never exceeds the limit: `charge` stops there, `block` is refused, and `wait`
+// reserves nothing. The numbers that all states of a rule share are in the head of their hash; a
+// state that was written with other numbers has its own. The head also has the longest generation
+// that was written under it, and that of the old hash, so that a version with a shorter generation
+// deletes neither too early.
 
 #pragma once
 

@@ -5,6 +5,9 @@
 // failover. A lower epoch than before is believed only if more than half of all Sentinels insist on
 // it, as after `SENTINEL REMOVE` and `MONITOR`, which begin at 0 again; those that still have the
 // higher one are ignored then. Pure: times are arguments, in microseconds.
+//
+// A majority is not waited for: it would be late by the time that Sentinels need to tell each other
+// of a failover. The epoch grows with each failover.
 
 #pragma once
 

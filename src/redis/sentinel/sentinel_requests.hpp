@@ -10,6 +10,10 @@
 //
 // A user who may not subscribe learns of a failover when `ask` is called next. No sockets, no
 // clock.
+//
+// Two commands, as GET-MASTER-ADDR-BY-NAME has the new master as soon as it is promoted, and MASTER
+// the epoch and still the old address. +switch-master only leads to a question, as it has no epoch.
+// The connection uses RESP3, so that it can ask while it subscribes.
 
 #pragma once
 
