@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Calendar rules where daylight saving time begins or ends: a policy of the same name with another
-// UTC offset continues with the counts. include/README.md says what happens on that day.
+// UTC offset continues with the counts. include/less_common.md says what happens on that day.
 
 #include "stores.hpp"
 

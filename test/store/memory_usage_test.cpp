@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The memory of a key on a server, per kind of rule: the numbers of the table in include/README.md,
+// The memory of a key on a server, per kind of rule: the numbers of the tables in include/*.md,
 // which must not grow unnoticed. `build/test/store --run_test=memory_usage* --log_level=message`
 // prints them.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The code of the user guide, include/README.md, as it is there: `test/style` looks for each block
-// and each code of a table here. So it compiles, and here it runs in process.
+// The code of the user guide, include/*.md, as it is there: `test/style` looks for each block and
+// each code of a table here. So it compiles, and here it runs in process.
 
 #include <colimit.hpp>
 
