@@ -10,7 +10,6 @@ else
     stamp = time[1] .. ' ' .. time[2]
 end
 local now_ms = floor(now / 1000)
-local now_text = text_of('%d', now)
 -- If the calls have ids, `requests` has the TTL of their records; it is nil elsewhere.
 local least_ttl, requests = tonumber(ARGV[4])
 if not least_ttl then

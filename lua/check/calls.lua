@@ -11,7 +11,7 @@ do
     local function catch(run, ...)
         local done, failed = pcall(run, ...)
         if done then return failed end
-        pcall(sketches.forget_trial)
+        if #sketched > 0 then pcall(sketches.forget_trial) end
         return type(failed) == 'table' and failed.err or failed
     end
 
@@ -113,7 +113,7 @@ end
 local groups = {}
 
 local function begin_plan()
-    logs.survey()
+    if has_log then logs.survey() end
     for i = 1, n do kind_of[i] = kinds[kind[i]] end
     kind_of[n + 1] = kinds[LOCKOUT]
     if per_key == 1 then return end
@@ -186,16 +186,17 @@ if all_or_nothing then
         end
     end
 elseif left then
-    for _, k in ipairs(left) do calls.allow_ones(k) end
-    calls.finish()
-elseif allows_one then
-    local function allow(k)
+    local facts = log_counts -- of the other keys
+    for _, k in ipairs(left) do
+        log_counts = nil
         calls.allow_ones(k)
         calls.finish()
+        if facts and log_counts then facts[k] = table.concat(log_counts) end
     end
-    if not (has_log and logs.allow_ones(allow)) then
-        for k = 1, keys do allow(k) end
-    end
+    log_counts = facts
+elseif allows_one then
+    for k = 1, keys do calls.allow_ones(k) end
+    calls.finish()
 else
     make_calls()
 end

@@ -5,33 +5,19 @@
 local FIELDS = 6 -- arguments before the fields of packed keys
 local all_or_nothing = ARGV[6] ~= nil and not packed
 local base, first = 0, 1
-local keys = #KEYS / (per_key + (requests and 1 or 0))
-local values = {}
-if packed then
-    keys = #ARGV - FIELDS
-elseif all_or_nothing then
-    keys = unpack_bytes('<I2', ARGV[6])
-elseif not requests then
-    values = redis.call('MGET', unpack(KEYS, 1, keys))
+if not values then
+    keys, values = #KEYS / (per_key + (requests and 1 or 0)), {}
+    if packed then
+        keys = #ARGV - FIELDS
+    elseif all_or_nothing then
+        keys = unpack_bytes('<I2', ARGV[6])
+    elseif not requests then
+        values = call('MGET', unpack(KEYS, 1, keys))
+    end
+    repeats = read_repeats and not all_or_nothing and read_repeats()
+    allows_one = repeats or not read_repeats
 end
 local all_keys = keys -- of all policies
-
--- The number of calls per key, if all are an allow of cost 1.
-local repeats
-if not all_or_nothing then
-    if #ARGV[5] == keys then
-        repeats = {ARGV[5]:byte(1, -1)}
-    elseif #ARGV[5] == 2 * keys then
-        repeats = {}
-        for k = 1, keys do repeats[k] = unpack_bytes('<I2', ARGV[5], 2 * k - 1) end
-    end
-end
-
--- Whether all calls are an allow of cost 1.
-local allows_one = repeats or ARGV[5] == ''
-
-local granted = 0
-local log_counts -- the facts of logs and sketches per call, if there are any
 local statuses -- created with the first error
 
 local function note(k, status, text)
@@ -42,9 +28,6 @@ local function note(k, status, text)
     statuses[k] = status
     if text then values[k] = text end
 end
-
--- The keys that the fast loops leave to the general path.
-local left
 
 -- Redis refuses commands that need memory only until a script has written something, so growth
 -- after, for example, a DEL must be prevented here. Returns the error of a server over its

@@ -47,7 +47,7 @@
 -- values may be brief: see shards.lua.
 
 local BUCKET, STEPWISE, ALIGNED, WINDOW, FROM_FIRST = 0, 1, 2, 3, 4
-local CALENDAR, COUNTER, LOG, DISTINCT, LOCKOUT = 5, 6, 7, 8, 9
+local COUNTER, LOG, DISTINCT, LOCKOUT = 6, 7, 8, 9 -- 5 and 10 are where they are used
 local MOST = 9007199254740991
 local SECOND = 1000000
 local STEPS = 4503599627370496 -- `num` of a stepped bucket is this and its period
@@ -69,47 +69,8 @@ local KEYS, ARGV = KEYS, ARGV
 -- packed, no state matters any more after `generation`.
 local rules, n, is_shadow, packed, generation
 local has_bare_keys -- other values of the keys are conflicts
-local tag, kind, shadow, counts_denied = {}, {}, {}, {}
-local capacity, num, den, unit, most, full = {}, {}, {}, {}, {}, {}
-local period, step, offset, initial, calendar = {}, {}, {}, {}, {}
-local marked = {} -- the capacity that a slot's own states have
--- Slots that are stored in the value, and those that have a sketch.
-local stored, sketched, has_log, value_size
-local per_key -- KEYS of one key: its value, log, sketches and holders
-local has_plain_buckets -- all slots are continuous buckets in microseconds
-
--- Reads the policy at a position of ARGV[1]; returns where the next one begins.
-local function read_policy(at)
-    local CONCURRENT = 10 -- not above, where variables are scarce
-    local flags, has_slots
-    rules, n, flags, at = unpack_bytes('<BBB', ARGV[1], at)
+do
+    local flags
+    rules, n, flags = unpack_bytes('<BBB', ARGV[1])
     is_shadow, packed, has_bare_keys = flags % 2 == 1, flags % 4 >= 2, flags >= 4
-    stored, sketched, has_log, has_plain_buckets = {}, {}, false, true
-    for i = 1, n do
-        tag[i], kind[i], flags, capacity[i], num[i], den[i], unit[i], most[i], period[i], step[i],
-            offset[i], initial[i], calendar[i], at = unpack_bytes('<I4BBdddddddddd', ARGV[1], at)
-        shadow[i] = flags % 2 == 1
-        counts_denied[i] = flags >= 2
-        full[i] = num[i] > STEPS and capacity[i] or capacity[i] * num[i]
-        marked[i] = kind[i] <= ALIGNED and capacity[i] or 1
-        if kind[i] == LOG then
-            has_log = true
-        elseif kind[i] == CONCURRENT then
-            has_slots = true
-        else
-            stored[#stored + 1] = i
-        end
-        if kind[i] == DISTINCT then sketched[#sketched + 1] = i end
-        if kind[i] ~= BUCKET or unit[i] ~= 1 or initial[i] >= 0 or shadow[i] then
-            has_plain_buckets = false
-        end
-    end
-    if packed then generation, at = unpack_bytes('<d', ARGV[1], at) end
-    -- After the slots: the end of the key's block, and its tag.
-    tag[n + 1], period[n + 1], marked[n + 1] = 3993778410, CENTURY, 1
-    value_size = HEAD + SLOT * #stored
-    per_key = 1 + (has_log and 1 or 0) + #sketched + (has_slots and 1 or 0)
-    return at
 end
-
-read_policy(1)

@@ -80,7 +80,9 @@ do
         local fits, never = evaluate_rules(cost, at_least)
         local allowed = fits >= at_least
         if allowed then granted = granted + 1 end
-        if not allowed or verb == PEEK or fits == 0 then sketches.forget_trial() end
+        if #sketched > 0 and (not allowed or verb == PEEK or fits == 0) then
+            sketches.forget_trial()
+        end
         if verb == PEEK or never then return end
         if has_log then logs.move_to_now() end
         if slots.exist then slots.shorten() end

@@ -1,9 +1,8 @@
 -- One continuous bucket in microseconds.
 
 --@block shape
-n == 1 and has_plain_buckets
+n == 1 and kind1 == BUCKET and unit1 == 1 and initial1 < 0 and not is_shadow1
 --@block setup
-local num1, den1, full1, most1 = num[1], den[1], full[1], most[1]
 --@block state
 debt = 0
 --@block regular

@@ -5,6 +5,9 @@
 --@block shape
 n > 1 and has_plain_buckets
 --@block setup
+local fixed, whole = '', '<dc' .. FIXED * n .. string.rep('dd', n)
+for i = 1, n do fixed = fixed .. pack('<I4dd', tag[i], num[i], marked[i]) end
+local value_size, moving_at = HEAD + SLOT * n, text_of('%d', HEAD + FIXED * n)
 local num1, den1, full1, most1 = num[1], den[1], full[1], most[1]
 local num2, den2, full2, most2 = num[2], den[2], full[2], most[2]
 local num3, den3, full3, most3 = 1, MOST, MOST, MOST
@@ -12,6 +15,8 @@ if n > 2 then num3, den3, full3, most3 = num[3], den[3], full[3], most[3] end
 -- For the fourth and further buckets: the debt before the calls, and the numbers to be written.
 local debts, others = {}, {}
 local moving, fourth = '<' .. string.rep('dd', n), HEAD + 1 + FIXED * n + 3 * BRIEF
+--@block size
+value_size
 --@block state
 debt1, debt2, debt3 = 0, 0, 0
 for i = 4, n do debts[i] = 0 end
@@ -62,8 +67,6 @@ end
 matters = ceil(matters)
 --@block ttl
 SPARE * matters
---@block keep_end
-@change_bytes@
 --@block in_place
 moving_at, pack(moving, @moving@)
 --@block moving

@@ -1,14 +1,13 @@
 -- One sliding window counter: the windows of all keys end at the same time.
 
 --@block shape
-n == 1 and kind[1] == COUNTER and not shadow[1]
+n == 1 and kind1 == COUNTER and not is_shadow1
 --@block setup
-local tag1, full1, most1, period1 = tag[1], full[1], most[1], period[1]
-local length = period1 * unit[1]
+local length = period1 * unit1
 local window_end = (floor(now / length) + 1) * length
 local matters = window_end + length - now
 -- The part of the limit that each charge of the previous window still takes.
-local weight = window_end / unit[1] - floor(now / unit[1])
+local weight = window_end / unit1 - floor(now / unit1)
 --@block state
 used, previous = 0, 0
 --@block read

@@ -32,3 +32,5 @@ last = last + 2
     end
     if last > 2 then write_states(shard, last) end
 end
+--@block reply
+return reply()

@@ -1,12 +1,11 @@
 -- One fixed window, aligned or from the first charge.
 
 --@block shape
-n == 1 and (kind[1] == WINDOW or kind[1] == FROM_FIRST) and not shadow[1]
+n == 1 and (kind1 == WINDOW or kind1 == FROM_FIRST) and not is_shadow1
 --@block setup
-local full1, most1, aligned = full[1], most[1], kind[1] == WINDOW
 -- A window that begins now ends then.
-local latest = now + period[1]
-if aligned then latest = (floor(now / period[1]) + 1) * period[1] end
+local latest, aligned = now + period1, kind1 == WINDOW
+if aligned then latest = (floor(now / period1) + 1) * period1 end
 --@block state
 used, window_end = 0, latest
 --@block regular

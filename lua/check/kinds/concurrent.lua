@@ -11,7 +11,7 @@ do
 
     -- Other batches need none of these functions, which take time to create.
     if slots.exist then
-        local TOKEN = ''
+        local TOKEN, now_text = '', text_of('%d', now)
         local slot_key -- of the current key
         -- Whether acquires need memory beyond the limit, too: they are granted, or a log counts
         -- them.

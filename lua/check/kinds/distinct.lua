@@ -1,7 +1,7 @@
 -- Different members in a window: a HyperLogLog of Redis for each `distinct` rule. PFADD cannot be
 -- undone and PFCOUNT writes, so a trial restores the bytes that it found. Errors of its commands
--- are raised, like those of logs.
-do
+-- are raised, like those of logs. Other batches have none of these functions, as of logs.
+if #sketched > 0 or all_or_nothing then
     local undo = {}  -- alternately key and old bytes (or false)
     local grown = {} -- per sketch, whether the trial changed it
 

@@ -7,12 +7,12 @@
 -- anew, without the events that have expired. Of a long log only parts are read.
 --
 -- Errors of commands are raised, and caught where they belong to one key.
-do
-    local HEAD_FORMAT, HEAD_SIZE, MARK = '<dBI7I5I3', 24, 108
-    local EVENT, EVENT_SIZE, ROOM = '<I7I5', 12, string.rep('\255', 12)
-    local MOST_TOTAL, MOST_WEIGHT = 1099511627775, 4294967295
-    local PART, BLOCK = 4096, 64 -- bytes that are read first, events that are read later
-    local LOG_SPARE = 1.125 -- a log's key gets more than the TTL that it needs
+--
+-- As other batches need none of these functions, which take time to create, they have none.
+if has_log or all_or_nothing then
+    local HEAD_FORMAT, HEAD_SIZE, EVENT, EVENT_SIZE, MARK, ROOM, MOST_TOTAL, PART, LOG_SPARE,
+        room_for = log_form()
+    local MOST_WEIGHT, BLOCK = 4294967295, 64 -- of a window; events that are read later
 
     local own_longest, log_most -- of the current policy
     local log_key, log_longest -- the current log, and how long its events are kept
@@ -96,7 +96,8 @@ do
     local function read_head(text)
         local events = (size - HEAD_SIZE) / EVENT_SIZE
         if events < 1 or events % 1 ~= 0 then return end
-        local expires, mark, longest, weight, first = unpack_bytes(HEAD_FORMAT, text)
+        local expires, form, weight, first = unpack_bytes(HEAD_FORMAT, text)
+        local mark, longest = unpack_bytes('<BI7', form)
         if mark ~= MARK or first >= events then return end
         room, kept = events, events
         ends = first_after(now, first, events)
@@ -218,7 +219,7 @@ do
     end
 
     local function head(expires, first)
-        return pack(HEAD_FORMAT, expires, MARK, noted_longest, before, first)
+        return pack(HEAD_FORMAT, expires, pack('<BI7', MARK, noted_longest), before, first)
     end
 
     -- Returns the bytes of the tail, from its event `first` on.
@@ -244,11 +245,6 @@ do
         local done = call('SETRANGE', log_key, text_of('%d', HEAD_SIZE + EVENT_SIZE * kept),
             tail_bytes(1) .. string.rep(ROOM, ends - kept - tails))
         if done ~= size then error({err = 'ERR the log was changed by the same command'}) end
-    end
-
-    -- Returns for how many more events a log has room: a quarter of its own, or as many up to four.
-    local function room_for(events)
-        return events > 1 and max(floor(events / 4), min(events, 4)) or 0
     end
 
     local function write_all(matters)
@@ -294,9 +290,6 @@ do
         end
         if fits then write_tail(matters, has_ttl) else write_all(matters) end
     end
-
-    logs.form = {HEAD_FORMAT, HEAD_SIZE, MARK, EVENT, EVENT_SIZE, ROOM, MOST_TOTAL, PART, LOG_SPARE,
-        room_for}
 
     kinds[LOG] = {available = kinds[STEPWISE].available, charge = kinds.add,
         refund = function() end, reset_after = kinds[WINDOW].reset_after, is_reported = true,

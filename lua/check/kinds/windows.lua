@@ -1,7 +1,7 @@
 -- Fixed windows, the twin of src/core/kinds/windows.hpp, and the calendar's. The C++ twin has its
 -- dates from <chrono>.
 do
-    local DAY = 86400 * SECOND
+    local CALENDAR, DAY = 5, 86400 * SECOND
     local steps = kinds[STEPWISE]
 
     -- Return the days from 1970 to the first of a month (1 to 13), and the month of a day: Howard
