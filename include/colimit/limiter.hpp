@@ -241,9 +241,11 @@ class limiter : public sketch_verbs {
     ///
     /// @par Fairness A limiter with a server passes the places of a key on among its own calls for
     /// 2 s, or for one call that holds a place for longer. Then it gives way: for 150 ms its calls
-    /// that may wait so long do not ask, so that each other process that waits finds free at least
-    /// once what was given back, unless calls that wait for less, or not at all, take it. Which of
-    /// these processes gets it is chance. While some places are free, no process gives way.
+    /// that wait do not ask, so that each other process that waits finds free at least once what
+    /// was given back; those whose time ends meanwhile are denied. Calls without `max_wait` do not
+    /// give way, nor do those with less than 150 ms if none was denied in the line of their
+    /// process. Which of the other processes gets the place is chance. While some places are free,
+    /// no process gives way.
     ///
     /// @par Errors If the request may have been sent and no reply came, or a call is cancelled
     /// then, the limiter gives the place back by itself, in case the store has granted it; the cost

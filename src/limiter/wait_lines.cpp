@@ -172,8 +172,12 @@ void wait_lines::next_round(waiting_line& line) noexcept {
         first.slot != nullptr && turn != turns_.end() ? turn->second.gives_way : 0;
     first.due = std::max(first.due, gives_way);
     const auto earliest = line.in_order_of_latest.begin()->latest;
-    // Before any of them is too late.
-    const auto due = only_looks(first, now) ? std::min(first.due, earliest) : first.due;
+    // Before any of them is too late. Those whose time ends while the process gives way are denied,
+    // if a denial is known: as long as each of them asks, an overloaded process takes all it
+    // leaves.
+    const auto denies_late = !line.denial.rules.empty();
+    const auto look = denies_late ? std::max(earliest, gives_way) : earliest;
+    const auto due = only_looks(first, now) ? std::min(first.due, look) : first.due;
     if (due > now) {
         deny_late(line, due, nullptr);
         return sleep(line, due);
@@ -183,7 +187,7 @@ void wait_lines::next_round(waiting_line& line) noexcept {
     line.remaining = 0;
     for (auto& place : line.places) {
         left = std::max<std::int64_t>(left - taken_by(place), -1);
-        // Meanwhile a call asks only when its own wait ends.
+        // Meanwhile a call of a line without a denial asks only when its own wait ends.
         const auto is_covered = gives_way <= now && (left >= 0 || &place == &first);
         if (!is_covered && earliest > now)
             break;
@@ -301,14 +305,15 @@ void wait_lines::wake_line(const hash::digest& key, std::int64_t since) noexcept
     auto* oldest = static_cast<waiting_line*>(nullptr);
     for (auto next = lines_.lower_bound(first); next != lines_.end() && next->key == key; ++next) {
         next->has_news = true;
-        if (next->sleeps() && (oldest == nullptr || began(*next) < began(*oldest)))
+        if (next->sleeps() && !next->places.empty() &&
+            (oldest == nullptr || began(*next) < began(*oldest)))
             oldest = &*next;
     }
     if (oldest == nullptr)
         return;
     interrupt(*oldest);
     for (auto next = lines_.lower_bound(first); next != lines_.end() && next->key == key;)
-        if (auto& line = *next++; line.sleeps()) // its next round may close it
+        if (auto& line = *next++; line.sleeps() && !line.places.empty()) // its round may close it
             interrupt(line);
 }
 

@@ -16,7 +16,9 @@
 //
 // A place that is given back is asked for in the same batch, so other processes never find it free.
 // Therefore a process that has passed a place on among its own calls for two seconds gives way: for
-// so long that each other process that waits looks once, its calls do not ask.
+// so long that each other process that waits looks once, its calls do not ask. Those whose time
+// ends meanwhile get the last denial of their line. A line without a denial lets them ask, and
+// without calls it stays until then, as it has the denial for the next ones.
 
 #pragma once
 

@@ -192,8 +192,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_wants_all_places_alone_loses_at_most_seven_p
         }
 }
 
-/// Calls of the same process that wait only briefly ask when their time ends. Those that may wait
-/// for longer do not ask with them.
+/// Calls of the same process that wait only briefly do not ask meanwhile, nor do others with them.
 BOOST_AUTO_TEST_CASE(calls_that_wait_briefly_do_not_end_the_time_in_which_others_give_way) {
     for (const auto hold : {149ms, 700ms})
         for (const auto brief : {1ms, 15ms, 60ms, 120ms}) {
@@ -220,18 +219,21 @@ BOOST_AUTO_TEST_CASE(calls_that_wait_briefly_do_not_end_the_time_in_which_others
         }
 }
 
+/// Waits until the place is free, as a process gives way.
+asio::awaitable<void> until_free(live& of, const policy& p) {
+    for (auto is_free = false; !is_free;) { // the release and the next acquire are one batch
+        co_await test::pause_for(1ms);
+        const auto d = co_await of.limiter.peek("k", p);
+        is_free = d.allowed();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_call_that_waits_briefly_or_not_at_all_may_have_what_is_left_free) {
     const auto p = policy{"p", concurrent(1).lease(30s)};
     run([&]() -> asio::awaitable<void> {
-        auto first = worker{a, p, 100ms};
-        auto second = worker{a, p, 100ms};
+        auto only = worker{a, p, 100ms}; // whose calls are never denied
         for (const auto wait : {0ms, 30ms, 100ms}) {
-            for (auto is_free = false;
-                 !is_free;) { // the release and the next acquire are one batch
-                co_await test::pause_for(1ms);
-                const auto d = co_await b.limiter.peek("k", p);
-                is_free = d.allowed();
-            }
+            co_await until_free(b, p);
             const auto asked = now();
             auto got = co_await a.limiter.acquire("k", p, {.max_wait = wait});
             BOOST_TEST(static_cast<bool>(got), wait.count() << " ms");
@@ -239,9 +241,71 @@ BOOST_AUTO_TEST_CASE(a_call_that_waits_briefly_or_not_at_all_may_have_what_is_le
             BOOST_TEST((now() - asked <= wait + trip));
             co_await test::pause_for(200ms); // the turn in which it was free is over
         }
+        only.stops = true;
+        co_await test::pause_for(1s);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_brief_call_is_denied_while_others_of_its_process_that_were_denied_give_way) {
+    const auto p = policy{"p", concurrent(1).lease(30s)};
+    run([&]() -> asio::awaitable<void> {
+        auto first = worker{a, p, 100ms};
+        auto second = worker{a, p, 100ms};
+        for (const auto wait : {0ms, 30ms, 100ms}) {
+            co_await until_free(b, p);
+            const auto asked = now();
+            auto got = co_await a.limiter.acquire("k", p, {.max_wait = wait});
+            BOOST_TEST(static_cast<bool>(got) == (wait == 0ms), wait.count() << " ms");
+            BOOST_TEST((now() - asked <= trip));
+            if (!got) {
+                BOOST_TEST((got.decision().reason == denial_reason::rule));
+                BOOST_TEST((got.decision().retry_after > wait));
+                BOOST_TEST((got.decision().retry_after <= 150ms));
+                BOOST_TEST_REQUIRE(got.decision().rules.size() == 1U);
+                BOOST_TEST(got.decision().rules[0].limit == 1);
+            }
+            co_await test::pause_for(200ms);
+        }
         first.stops = second.stops = true;
         co_await test::pause_for(1s);
     });
+}
+
+/// Makes more calls than a place can serve, each of which waits for at most `longest`.
+asio::awaitable<void> overload(live& of, const policy& p, std::chrono::microseconds longest,
+                               std::chrono::microseconds hold) {
+    const auto end = std::chrono::steady_clock::now() + 30s;
+    while (std::chrono::steady_clock::now() < end) {
+        of.limiter.acquire("k", p, {.max_wait = longest}, [hold, &of](error_code ec, slot s) {
+            BOOST_TEST(!ec);
+            if (!s)
+                return;
+            auto timer = std::make_shared<asio::steady_timer>(of.limiter.get_executor(), hold);
+            timer->async_wait([timer, kept = std::move(s)](error_code) mutable { kept.release(); });
+        });
+        co_await test::pause_for(5ms);
+    }
+}
+
+/// The bound of the user guide. Most calls of the other process end while they wait, also while it
+/// gives way.
+BOOST_AUTO_TEST_CASE(an_overloaded_process_gives_way_whatever_the_time_of_its_calls) {
+    for (const auto longest : {10ms, 150ms, 200ms, 1000ms, 5000ms})
+        for (const auto hold : {20ms, 149ms, 700ms}) {
+            const auto p =
+                policy{"p" + std::to_string(hold.count()) + std::to_string(longest.count()),
+                       concurrent(1).lease(30s)};
+            run([&]() -> asio::awaitable<void> {
+                auto other = worker{b, p, hold};
+                co_await overload(a, p, longest, hold);
+                other.stops = true;
+                BOOST_TEST(other.grants > 10);
+                BOOST_TEST((other.longest <= 2300ms + hold),
+                           "hold " << hold.count() << " ms, calls of " << longest.count()
+                                   << " ms: waited for " << other.longest.count() << " us");
+                co_await test::pause_for(10s);
+            });
+        }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
