@@ -93,7 +93,8 @@ void read_policies(document_data& document, const node_ref& all) {
     if (f.has("ipv6_prefix"))
         made.prefixes.v6 = static_cast<int>(f["ipv6_prefix"].integer(1, 128));
     read_policies(made, policies_in(f));
-    if (f.has("routes"))
+    made.has_routes = f.has("routes");
+    if (made.has_routes)
         read_routes(made, f["routes"]);
     return made;
 }
@@ -123,6 +124,10 @@ policy_document parse_published(std::string_view document, std::int64_t version)
 
 policy_document parse_copy(std::string_view document) {
     return made_of(parse_document(document, max_copy_bytes));
+}
+
+bool has_routes(const policy_document& document) noexcept {
+    return detail::access::data(document)->has_routes;
 }
 
 std::string with_version(std::string_view document, std::int64_t version) {

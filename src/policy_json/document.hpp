@@ -18,6 +18,10 @@ namespace colimit::json {
 /// @throws colimit::error as `parse_policy_document`, also if the document has another version
 [[nodiscard]] policy_document parse_published(std::string_view document, std::int64_t version);
 
+/// Returns whether the document lists routes, which then decide what limits a request, even if
+/// there are none. Without the field the application chooses policies.
+[[nodiscard]] bool has_routes(const policy_document& document) noexcept;
+
 /// Returns the text of a valid document, with this version if it has none: at most
 /// `max_copy_bytes`.
 [[nodiscard]] std::string with_version(std::string_view document, std::int64_t version);

@@ -4,6 +4,7 @@
 // replay/: access_log (a line), lines (a file), history (a log), limits and run (through the
 // limiter), then the output: statistics, timeline, chart, report, svg.
 
+#include <policy_json/document.hpp>
 #include <tool/commands/table.hpp>
 #include <tool/frame/format.hpp>
 #include <tool/frame/policy_options.hpp>
@@ -76,7 +77,7 @@ struct replay_options {
         if (!document)
             return replay::limits{chosen.policy_in(document)};
         const auto is_json = format == "json";
-        if (!what.name.empty() || document->routes().empty())
+        if (!what.name.empty() || !colimit::json::has_routes(*document))
             return {*document, chosen.policy_in(document).name(), !is_json};
         if (is_json)
             throw std::runtime_error{"--policy: missing, as a log of JSON lines has no routes"};
