@@ -87,11 +87,15 @@ bool cluster_backend::may_connect(const redis::host_port& server) const {
     return !settings_.may_connect || settings_.may_connect(server.host, server.port);
 }
 
+cluster_backend::member* cluster_backend::find_member(const redis::host_port& server) noexcept {
+    const auto known = std::ranges::find(members_, std::optional{server}, &member::server);
+    return known == members_.end() ? nullptr : &*known;
+}
+
 /// Returns the node for this server, and connects it if there is none yet; `homeless` if it may not
 /// be connected to, or there are too many.
 cluster_backend::member& cluster_backend::member_at(const redis::host_port& server) {
-    const auto known = std::ranges::find(members_, std::optional{server}, &member::server);
-    if (known != members_.end())
+    if (auto* known = find_member(server))
         return *known;
     const auto free = std::find_if(std::next(members_.begin()), members_.end(),
                                    [](const member& m) { return !m.server; });
@@ -117,12 +121,12 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
 cluster_backend::member& cluster_backend::member_of(std::size_t group) {
     if (route_[group] != nullptr)
         return *route_[group];
-    if (is_in_call_ && settings_.may_connect) { // which runs on the executor
-        reroute_at(steady_now());
-        return homeless();
-    }
     const auto slot = tags_.slot(group);
     if (const auto* owner = finder_.map().owner(slot)) {
+        if (is_in_call_ && settings_.may_connect && find_member(*owner) == nullptr) {
+            reroute_at(steady_now()); // it runs on the executor
+            return homeless();
+        }
         route_[group] = &member_at(*owner);
         return *route_[group];
     }

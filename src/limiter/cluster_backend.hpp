@@ -89,6 +89,8 @@ class cluster_backend final : public redis_backend,
     void report_slot(std::string_view problem, std::size_t slot, std::string_view reply);
     [[nodiscard]] bool may_connect(const redis::host_port& server) const;
     [[nodiscard]] member& member_of(std::size_t group);
+    /// Returns nullptr if there is no node for this server.
+    [[nodiscard]] member* find_member(const redis::host_port& server) noexcept;
     [[nodiscard]] member& member_at(const redis::host_port& server);
     member& add_member();
     [[nodiscard]] member& homeless() noexcept { return members_.front(); }

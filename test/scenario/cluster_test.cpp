@@ -15,8 +15,10 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -133,6 +135,43 @@ BOOST_FIXTURE_TEST_CASE(calls_with_ids_survive_lost_connections_to_any_node, clu
     BOOST_TEST(all.unknown == 0);
     BOOST_TEST(all.unavailable == 0);
     BOOST_TEST(all.others == 0);
+}
+
+/// It is asked once about each node. The calls that follow do not wait for the executor, whichever
+/// nodes and slots they need.
+BOOST_FIXTURE_TEST_CASE(a_call_goes_straight_to_a_node_that_may_be_connected_to, clustered) {
+    auto keys = std::vector<std::string>{};
+    for (std::size_t i = 0; i < cluster.masters; ++i)
+        for (auto& key : keys_on(i, 2))
+            keys.push_back(std::move(key));
+    auto asked = std::size_t{0};
+    const auto handlers = [&](bool is_restricted) {
+        auto l = live{context, cluster.address(), [&](config& c) {
+                          if (is_restricted)
+                              c.may_connect = [&](std::string_view, std::uint16_t) {
+                                  return ++asked != 0;
+                              };
+                      }};
+        auto all = std::size_t{0};
+        for (auto round = 0; round < 4; ++round) {
+            if (round == 1) // all nodes are connected
+                all = 0;
+            for (const auto& key : keys) {
+                auto is_decided = false;
+                l.limiter.allow(key, many, [&](error_code ec, const decision& /*d*/) {
+                    BOOST_TEST(!ec);
+                    is_decided = true;
+                });
+                context.restart();
+                while (!is_decided)
+                    all += context.run_one();
+            }
+        }
+        return all;
+    };
+    const auto usual = handlers(false);
+    BOOST_TEST(handlers(true) == usual);
+    BOOST_TEST(asked <= 2 * cluster.masters); // also for the map
 }
 
 BOOST_FIXTURE_TEST_CASE(a_replica_that_becomes_the_master_by_order_is_followed, clustered) {
