@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <set>
@@ -162,6 +163,20 @@ BOOST_AUTO_TEST_CASE(a_repeated_conversion_finds_the_policy_that_was_made) {
     BOOST_TEST(made_of(rules{gcra(2, 1s), sliding_log(5, 1min).shadow()}) != first);
     BOOST_TEST(made_of(rules{sliding_log(5, 1min), gcra(2, 1s)}) != first);
     BOOST_TEST(made_of(both) == first);
+}
+
+/// So that no program is slow by chance, which its rules decide.
+BOOST_AUTO_TEST_CASE(a_few_policies_do_not_displace_each_other) {
+    for (auto program = 0; program < 200; ++program) {
+        auto made = std::vector<const detail::policy_data*>{};
+        const auto make = [&](int i) {
+            return made_of(policy{gcra(program * 10 + i + 1, std::chrono::seconds{i + 1})});
+        };
+        for (auto i = 0; i < 10; ++i)
+            made.push_back(make(i));
+        for (auto i = 0; i < 10; ++i)
+            BOOST_TEST(make(i) == made[static_cast<std::size_t>(i)]);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_thread_keeps_64_policies_at_most) {
