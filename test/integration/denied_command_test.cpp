@@ -131,6 +131,18 @@ class scene {
             .text;
     }
 
+    /// Returns how many there were.
+    std::int64_t evict_sketches() {
+        return look_
+            .must({"EVAL",
+                   "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
+                   "if redis.call('TYPE', k).ok == 'string' and "
+                   "redis.call('GETRANGE', k, 0, 3) == 'HYLL' then "
+                   "redis.call('DEL', k) n = n + 1 end end return n",
+                   "0"})
+            .integer;
+    }
+
     [[nodiscard]] live& admin() { return admin_; }
 
   private:
@@ -243,6 +255,35 @@ BOOST_AUTO_TEST_CASE(a_failed_call_under_rules_of_numbers_charges_nothing) {
 
 BOOST_AUTO_TEST_CASE(a_failed_call_under_rules_with_sketches_charges_nothing) {
     check_policies(policies_with_sketches());
+}
+
+/// A call whose count does not stay has made the sketch anew.
+BOOST_AUTO_TEST_CASE(a_failed_call_under_an_evicted_sketch_leaves_no_lasting_key) {
+    const auto both = policy{"both", distinct(20, period), fixed_window(1, period)};
+    auto s = scene{};
+    auto evicted = std::int64_t{0};
+    for (const auto& command : commands()) {
+        auto user = s.set(command);
+        if (!s.is_ready()) // without a command that every check needs
+            continue;
+        for (const auto supplied : {false, true})
+            for (const auto* verb : {"peek", "allow"}) {
+                const auto key = std::string{verb} + (supplied ? "supplied" : "own");
+                const auto now = clock(supplied, 1);
+                (void)s.outcome_of(s.admin(), [&](auto& limiter, auto handler) {
+                    limiter.allow(key, both, {.member = "m0", .now = now}, std::move(handler));
+                });
+                evicted += s.evict_sketches();
+                s.check(user, verb, key, both, now, [&](auto& limiter, auto handler) {
+                    const auto options = check_options{.member = "m1", .now = now};
+                    if (std::string_view{verb} == "peek")
+                        limiter.peek(key, both, options, std::move(handler));
+                    else
+                        limiter.allow(key, both, options, std::move(handler));
+                });
+            }
+    }
+    BOOST_TEST(evicted > 4);
 }
 
 BOOST_AUTO_TEST_CASE(a_failed_acquire_takes_no_place) {

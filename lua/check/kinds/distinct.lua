@@ -21,6 +21,8 @@ if #sketched > 0 or all_or_nothing then
     local function try_sketch(j, key, member)
         if find_oom() then error({err = oom}) end
         local old = call('GET', key)
+        -- It was evicted. A user who may not delete it leaves it.
+        if not old then keep(key, t[sketched[j]] - now) end
         grown[j] = call('PFADD', key, member) == 1
         undo[#undo + 1], undo[#undo + 2] = key, old
         return call('PFCOUNT', key)
