@@ -301,8 +301,10 @@ void cluster_backend::release_members() {
             continue;
         }
         m.server.reset();
+        retries_.drop(m.number);
         m.node->connection().rest();
     }
+    core().track_state();
 }
 
 // State

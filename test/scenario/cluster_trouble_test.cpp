@@ -199,6 +199,23 @@ BOOST_FIXTURE_TEST_CASE(calls_do_not_wait_for_a_cluster_that_says_it_is_down, tr
     });
 }
 
+/// Its breaker is that of no node then, and another server may get its place.
+BOOST_FIXTURE_TEST_CASE(a_node_that_has_left_does_not_matter_any_more, troubled) {
+    auto l = live{context, cluster.address(), usual_timeout};
+    const auto key = keys_on(0, 1, redis::slot_count, false).front();
+    run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works(key, many);
+        auto& old = node(0);
+        old.condition = "CLUSTERDOWN The cluster is down";
+        (void)co_await longest_call(l, key, errc::unavailable);
+        BOOST_TEST((l.limiter.health().state == health_state::degraded));
+        cluster.fail_over(0, false);
+        co_await l.until_it_works(key, many);
+        co_await test::pause_for(2s); // its connection is closed by then
+        BOOST_TEST((l.limiter.health().state == health_state::ready));
+    });
+}
+
 /// However rarely: an attempt would have no reply.
 BOOST_FIXTURE_TEST_CASE(calls_do_not_wait_for_an_owner_that_no_map_names, troubled) {
     cluster.wiped.insert(2);

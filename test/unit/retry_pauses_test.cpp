@@ -105,6 +105,20 @@ BOOST_AUTO_TEST_CASE(news_end_the_pauses_and_what_is_old_is_forgotten) {
     BOOST_TEST(!r.is_any_open());
 }
 
+BOOST_AUTO_TEST_CASE(nothing_is_known_of_a_subject_that_was_dropped) {
+    auto r = made();
+    const auto now = open(r, 1, 0);
+    (void)open(r, 2, 0);
+    r.drop(1);
+    BOOST_TEST(!r.refuses(1, now));
+    BOOST_TEST(!r.is_pausing(1, now));
+    BOOST_TEST(r.is_any_open());
+    r.drop(2);
+    r.drop(3);
+    BOOST_TEST(!r.is_any_open());
+    BOOST_TEST(r.is_empty());
+}
+
 /// However many batches are rejected, attempts are rare.
 BOOST_AUTO_TEST_CASE(random_schedules_keep_the_bound_on_attempts) {
     for (std::uint32_t seed = 1; seed <= 50; ++seed) {

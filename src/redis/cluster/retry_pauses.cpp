@@ -46,6 +46,11 @@ void retry_pauses::serve(subject of, bool was_rejected) noexcept {
         forget(at);
 }
 
+void retry_pauses::drop(subject of) noexcept {
+    if (const auto at = states_.find(of); at != states_.end())
+        forget(at);
+}
+
 void retry_pauses::hurry(subject of, std::int64_t now) noexcept {
     if (const auto at = states_.find(of); at != states_.end() && at->second.misses == 0)
         at->second.ends_at = std::min(at->second.ends_at, now);

@@ -47,6 +47,8 @@ class retry_pauses {
     /// @param was_rejected that batch, before; another one does not show that a moving slot is
     /// served
     void serve(subject of, bool was_rejected) noexcept;
+    /// Called when the subject does not exist any more.
+    void drop(subject of) noexcept;
     /// Called when the subject may be served again: the pause ends, unless rejections count.
     void hurry(subject of, std::int64_t now) noexcept;
     /// The same for all. Forgets those of which nothing was rejected for a long time.
