@@ -68,7 +68,7 @@ class link final : public std::enable_shared_from_this<link>,
     void on_ready() override { problems_.note_ready(); }
     void on_lost(bool /*was_ready*/) override { is_lost_ = true; }
     void on_answer() noexcept override {}
-    void on_ended() override {}
+    void on_ended() override { connection_.wait(); }
     void on_expired() noexcept override {}
     void on_wait() noexcept override {}
     [[nodiscard]] std::int64_t next_event() const noexcept override {
