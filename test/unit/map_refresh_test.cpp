@@ -96,6 +96,27 @@ BOOST_AUTO_TEST_CASE(the_first_refresh_is_due_at_once_and_is_the_only_one) {
     BOOST_TEST((refresh.map() == map_of()));
 }
 
+/// The slot may be unassigned on purpose. A call that needs it requests a refresh.
+BOOST_AUTO_TEST_CASE(a_slot_that_has_no_owner_for_long_is_a_reason_to_ask_no_more) {
+    const auto without_slot_0 = slot_map{{master(0), master(1), master(2)},
+                                         {replica(0), replica(1), replica(2)},
+                                         {{1, 4'999, 0}, {5'000, 9'999, 1}, {10'000, 16'383, 2}}};
+    auto refresh = settled();
+    auto now = std::int64_t{0};
+    auto soon = 0;
+    auto later = 0;
+    while (now < 3'600 * s) {
+        const auto query = next_query(refresh, now);
+        ++(now < 90 * s ? soon : later);
+        BOOST_TEST(
+            (refresh.on_reply(query.number, without_slot_0, epoch(5), now) == outcome::unchanged));
+    }
+    BOOST_TEST(soon >= 20); // the owner may have failed
+    BOOST_TEST(later <= 3'600 / 30 * 4 / 3);
+    refresh.request(now);
+    BOOST_TEST(refresh.wake_at() <= now + 2 * s);
+}
+
 BOOST_AUTO_TEST_CASE(without_requests_a_refresh_comes_once_in_a_period_more_or_less) {
     auto refresh = settled();
     auto now = std::int64_t{0};

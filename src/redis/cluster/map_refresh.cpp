@@ -146,7 +146,9 @@ map_refresh::outcome map_refresh::on_reply(std::uint64_t number, slot_map fresh,
         reject(now);
     } else {
         asked_.reset();
-        if (has_gaps)
+        if (!has_gaps)
+            gaps_since_.reset();
+        else if (now - gaps_since_.emplace(gaps_since_.value_or(now)) < settings_.period)
             request(now);
         pause(now);
     }

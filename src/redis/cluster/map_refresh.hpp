@@ -41,9 +41,9 @@
 // each map with slots is taken.
 //
 // What is known is not forgotten because a node knows less: a slot without an owner in a new map
-// keeps the one that it had, and the map is asked for again, as that owner may have failed. A node
-// that lost its disk has an empty map, which is doubtful, and the others know no address of such a
-// node.
+// keeps the one that it had, and the map is asked for again for a period, as that owner may have
+// failed. A node that lost its disk has an empty map, which is doubtful, and the others know no
+// address of such a node.
 //
 // Addresses are used again, also by nodes of other clusters. So a map is taken from a node that a
 // map has named only if it has the id of a node of the current map; from a seed always.
@@ -147,8 +147,9 @@ class map_refresh {
 
     bool is_requested_ = true;
     std::optional<std::int64_t> requested_at_; ///< the last time
-    std::int64_t trouble_since_ = 0; ///< the first request of a series, or the last change
-    std::int64_t earliest_ = 0;      ///< of a refresh that is requested
+    std::int64_t trouble_since_ = 0;         ///< the first request of a series, or the last change
+    std::optional<std::int64_t> gaps_since_; ///< a slot has had no owner in each map since then
+    std::int64_t earliest_ = 0;              ///< of a refresh that is requested
     std::int64_t periodic_at_ = 0;
 
     std::set<host_port> failed_;
