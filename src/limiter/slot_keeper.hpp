@@ -13,7 +13,8 @@
 // faster.
 //
 // Renewals of one moment are together in a batch. Those that are due soon are made with those that
-// are due now, so many slots do not wake the process one by one.
+// are due now, so many slots do not wake the process one by one. Very many take several
+// event-loop iterations, between which other handlers run.
 
 #pragma once
 

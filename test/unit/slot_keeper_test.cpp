@@ -220,6 +220,35 @@ BOOST_AUTO_TEST_CASE(a_release_is_repeated_until_the_lease_ends_that_was_asked_f
     BOOST_TEST((latest >= released + 1'700ms)); // pauses are a twelfth of the lease
 }
 
+/// The event loop has other work, too.
+BOOST_AUTO_TEST_CASE(many_renewals_of_one_moment_are_made_in_several_turns) {
+    constexpr auto count = std::size_t{3'000};
+    const auto many = policy{"many", concurrent(count).lease(1h)};
+    world w;
+    auto held = std::vector<slot>{};
+    for (std::size_t i = 0; i < count; ++i) {
+        detail::initiation<true, detail::acquired_slot>{w.core.get()}(
+            [&held](error_code /*ec*/, slot got) { held.push_back(std::move(got)); },
+            detail::call{.kind = detail::call_kind::one,
+                         .key = "k",
+                         .policy = &detail::access::data(many),
+                         .request = detail::make_request(acquire_options{}, {})});
+        w.s->asked_for->asked_at -= w.s->asked_for->lease / 3;
+    }
+    for (std::size_t i = 0; i < count; ++i)
+        w.s->decide(true);
+    auto most = std::size_t{0};
+    while (w.s->asked.size() < 2 * count) {
+        const auto before = w.s->asked.size();
+        w.context.restart();
+        w.context.run_one();
+        most = std::max(most, w.s->asked.size() - before);
+    }
+    BOOST_TEST(most <= 1'000U);
+    BOOST_TEST(w.s->count(verb::renew) == std::ptrdiff_t{count});
+    w.until([&] { return held.size() == count; });
+}
+
 BOOST_AUTO_TEST_CASE(a_slot_is_lost_when_its_renewal_is_denied) {
     take_due(hour);
     until_asked(verb::renew);
