@@ -155,10 +155,10 @@ struct config {
     /// by T of the average load: the default suits up to 16 masters, and four tags per master are
     /// enough. But a batch has keys of one tag on a cluster, so more tags make more and smaller
     /// batches: a server spends 2.7 us per check in batches of 16 keys, 4.0 with 4 keys and 7.7
-    /// with one. A batch that waits takes 2 to 18 KiB, depending on its calls: up to 290 MiB if
-    /// calls for keys of all 16,384 tags wait at a time. On one server, or behind Sentinel, the
-    /// number makes no difference to speed; with packed storage, fewer tags than eight are as many
-    /// hashes.
+    /// with one. A batch that waits takes 1 KiB with one call, at most 2 with four and 30 with 96:
+    /// so up to 32 MiB if 65,536 calls for keys of all 16,384 tags wait at a time. On one server, or
+    /// behind Sentinel, the number makes no difference to speed; with packed storage, fewer tags
+    /// than eight are as many hashes.
     std::size_t hash_tags = 64;
 
     /// The deadline of a call, counted from its start: 1 ms to 1 h, and at most half of

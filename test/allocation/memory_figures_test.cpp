@@ -7,6 +7,7 @@
 #include <colimit/local_limiter.hpp>
 #include <limiter/deny_cache.hpp>
 #include <limiter/lease_table.hpp>
+#include <redis/script/script_queue.hpp>
 #include <support/fake_operation.hpp>
 #include <support/peak_memory.hpp>
 #include <support/unit_test.hpp>
@@ -21,6 +22,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -217,6 +219,45 @@ BOOST_AUTO_TEST_CASE(a_call_that_waits_to_be_sent_takes_1_2_kib) {
     check_calls("an allow_all", joint_calls, 1'900, 5'200, [&](limiter& l, std::size_t i) {
         l.allow_all(std::span{checks}.subspan(2 * i, 2), ignore);
     });
+}
+
+/// Returns the bytes of a batch that waits for its cluster node, one of many with so many calls.
+[[nodiscard]] std::int64_t bytes_of_batch(const policy& p, std::size_t calls,
+                                          const check_options& options) {
+    constexpr auto batches = std::size_t{256};
+    auto queue =
+        redis::script_queue{{.prefix = "t", .tags = redis::key_tags{1}, .is_cluster = true}};
+    auto ops = std::deque<test::fake_operation>{};
+    for (std::size_t i = 0; i < batches * calls; ++i) {
+        auto own = options; // a batch has calls of one time
+        own.now = time_point{1h + std::chrono::microseconds{i / calls}};
+        ops.emplace_back(detail::make_request(detail::verb::allow, own));
+    }
+    auto key = std::string{};
+    const auto before = allocated();
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        key = "user=" + std::to_string(i);
+        BOOST_REQUIRE(!queue.submit(ops[i], key, detail::access::data(p)));
+    }
+    const auto taken = allocated() - before;
+    queue.fail_all(errc::closed);
+    while (queue.done.pop_front() != nullptr) {
+    }
+    return taken / std::int64_t{batches};
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_that_waits_takes_1_to_30_kib) {
+    constexpr std::int64_t kib = 1024;
+    const auto check_batch = [](std::size_t calls, std::int64_t least, std::int64_t most) {
+        const auto plain = bytes_of_batch(rules, calls, {});
+        const auto with_ids = bytes_of_batch(rules, calls, {.request = "id"});
+        BOOST_TEST_MESSAGE(calls << " calls: " << plain << " bytes, with ids " << with_ids);
+        BOOST_TEST(plain >= least);
+        BOOST_TEST(with_ids <= most);
+    };
+    check_batch(1, kib * 9 / 10, kib * 5 / 4);
+    check_batch(4, kib * 14 / 10, 2 * kib);
+    check_batch(96, 20 * kib, 30 * kib);
 }
 
 BOOST_AUTO_TEST_CASE(a_call_that_waits_for_its_turn_takes_1_2_kib) {
