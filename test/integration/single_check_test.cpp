@@ -129,6 +129,19 @@ BOOST_AUTO_TEST_CASE(the_published_rows_of_redis_cell_have_their_replies) {
     }
 }
 
+/// The examples of the module's README, in thousands of seconds.
+BOOST_AUTO_TEST_CASE(what_was_used_stays_used_when_the_numbers_change) {
+    auto s = loaded_server{};
+    const auto call = [&s](std::string_view key, std::string_view period) {
+        return integers(s.client.must({"CL.THROTTLE", key, "9", "10", period}));
+    };
+    for (auto i = 0; i < 10; ++i)
+        (void)call("slower", "60000");
+    check_row(call("slower", "600000"), {{}, {}, {1, 10, 0, 60, 600}});
+    (void)call("faster", "600000");
+    check_row(call("faster", "60000"), {{}, {}, {0, 10, 8, -1, 12}});
+}
+
 BOOST_AUTO_TEST_CASE(a_readable_reply_has_names_and_milliseconds) {
     auto s = loaded_server{};
     const auto allow = [&s](std::string_view cost) {
