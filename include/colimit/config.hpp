@@ -156,8 +156,8 @@ struct config {
     /// enough. But a batch has keys of one tag on a cluster, so more tags make more and smaller
     /// batches: a server spends 2.7 us per check in batches of 16 keys, 4.0 with 4 keys and 7.7
     /// with one. A batch that waits takes 1 KiB with one call, at most 2 with four and 30 with 96:
-    /// so up to 32 MiB if 65,536 calls for keys of all 16,384 tags wait at a time. On one server, or
-    /// behind Sentinel, the number makes no difference to speed; with packed storage, fewer tags
+    /// so up to 32 MiB if 65,536 calls for keys of all 16,384 tags wait at a time. On one server,
+    /// or behind Sentinel, the number makes no difference to speed; with packed storage, fewer tags
     /// than eight are as many hashes.
     std::size_t hash_tags = 64;
 

@@ -16,7 +16,7 @@ struct document_data {
     std::optional<std::int64_t> version;
     policy_set policies;
     std::vector<keyed_policy> keyed; ///< in the order of `policies`
-    bool has_routes = false; ///< it lists them, also if there are none
+    bool has_routes = false;         ///< it lists them, also if there are none
     http::route_table routes;
     std::vector<std::vector<keyed_policy>> policies_of; ///< each route
     http::trusted_proxies proxies;
