@@ -198,6 +198,10 @@ elseif allows_one then
     for k = 1, keys do calls.allow_ones(k) end
     calls.finish()
 else
-    make_calls()
+    local function make(k, ...)
+        calls.turn_to(k)
+        calls.make(k, ...)
+    end
+    if not (slots.exist and slots.make_calls(make, calls.finish)) then make_calls() end
 end
 return set_ttls() or reply()

@@ -17,10 +17,12 @@ local finds_stale = false -- a call of the batch found a value that a denial mus
 local keep, set_ttls
 do
     local ttls = {}
+    local lived, option, at -- many keys of a batch expire together
 
     -- Returns an error.
     local function set(key, us)
-        local option, at = lifetime(us)
+        if us ~= lived then option, at = lifetime(us) end
+        lived = us
         local done = guarded(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
         -- A key that a later call has erased, while its hash slot is being moved, needs none.
         return type(done) == 'table' and not done.err:find('non local key', 1, true) and done

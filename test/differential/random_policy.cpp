@@ -32,6 +32,7 @@ struct taste {
     bool windows;    ///< a fixed window or a counter and nothing else, which have ways, too
     bool packed;     ///< their states are numbers
     bool slots;      ///< one of them is `concurrent`, in each version
+    bool slots_only; ///< it is the only rule
 };
 
 [[nodiscard]] std::int64_t draw_period(test::rng& d, bool quick) {
@@ -182,12 +183,12 @@ void change(test::rng& d, std::vector<rule>& rules, taste asked) {
 }
 
 [[nodiscard]] policy with_options(test::rng& d, const std::vector<rule>& rules, taste asked) {
-    auto all = rules;
+    auto all = asked.slots_only ? std::vector<rule>{} : rules;
     if (asked.slots)
         all.insert(all.begin() + static_cast<std::ptrdiff_t>(d.below(all.size() + 1)),
                    draw_slots(d, asked.quick));
     auto made = policy{"p", all};
-    const auto bare = asked.plain || asked.windows;
+    const auto bare = asked.plain || asked.windows || (asked.slots_only && d.percent(50));
     if (!bare && d.percent(20))
         made = made.prevent_duplicate(std::chrono::microseconds{
             d.magnitude(asked.quick ? quickest_recovery : limits::max_repayment.count())});
@@ -199,13 +200,15 @@ void change(test::rng& d, std::vector<rule>& rules, taste asked) {
 } // namespace
 
 std::vector<policy> random_versions(test::rng& d, bool quick, bool packed) {
+    const auto slots = !packed && d.percent(20);
     const auto asked = taste{.quick = quick,
                              .continuous = d.percent(15),
                              .plain = d.percent(packed ? 50 : 20),
                              .coarse = d.percent(5),
                              .windows = d.percent(10),
                              .packed = packed,
-                             .slots = !packed && d.percent(20)};
+                             .slots = slots,
+                             .slots_only = slots && d.percent(50)};
     auto rules = std::vector<rule>{};
     const auto one = asked.windows || d.percent(packed ? 70 : 40);
     const auto most = limits::max_rules_per_policy - (asked.slots ? 1 : 0);
