@@ -9,6 +9,8 @@
 
 #include "stores.hpp"
 
+#include <boost/test/data/test_case.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

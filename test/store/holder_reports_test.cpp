@@ -44,6 +44,7 @@ constexpr auto lease = std::int64_t{3'600'000'000};
 constexpr auto usual_now = std::int64_t{1'700'000'123'456'789};
 const auto one = policy{"p", concurrent(1).lease(1h)};
 const auto three = policy{"p", concurrent(3).lease(1h)};
+const auto sixty = policy{"p", concurrent(60).lease(1h)};
 const auto shadow = policy{"p", concurrent(1).lease(1h).shadow()};
 
 /// Holders and '' by their scores.
@@ -130,11 +131,14 @@ class scripted_call {
 
 [[nodiscard]] slot_set random_set(rng& random, std::int64_t now) {
     auto set = slot_set{};
-    const auto size = random.below(7);
+    // The script looks at large sets in another way than at small ones.
+    const auto size = random.percent(80) ? random.below(7) : 20 + random.below(120);
+    const auto is_usual = random.percent(50);
     for (std::size_t i = 0; i < size; ++i) {
-        const auto end =
-            now + random.pick({-lease, std::int64_t{-1}, std::int64_t{0}, std::int64_t{1},
-                               lease / 3, lease - 1, lease, lease + 1, 2 * lease});
+        const auto usual = random.pick({std::int64_t{1}, lease / 3, lease - 1, lease});
+        const auto unusual =
+            random.pick({-lease, std::int64_t{-1}, std::int64_t{0}, lease + 1, 2 * lease});
+        const auto end = now + (is_usual || random.percent(50) ? usual : unusual);
         if (end < 0)
             continue;
         const auto id = "holder is  " + std::to_string(i);
@@ -176,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_call_reports_and_leaves_what_its_twin_does) {
     auto random = rng{1};
     for (auto round = 0; round < 2'000; ++round) {
         const auto now = random.pick({std::int64_t{0}, std::int64_t{10}, usual_now});
-        const auto& p = *random.pick({&one, &three, &shadow});
+        const auto& p = *random.pick({&one, &three, &sixty, &shadow});
         const auto& rules = detail::access::data(p)->compiled;
         const auto v = random.pick({verb::acquire, verb::acquire, verb::renew, verb::renew,
                                     verb::release, verb::peek, verb::block, verb::reset});
