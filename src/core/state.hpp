@@ -26,9 +26,7 @@
 //                     becomes free, or 0 if one is; num: for `acquire` the fencing token, if it is
 //                     granted, or 0 if there is no memory for it; for `renew` that of the last
 //                     grant, or 0 if the holder has lost its place. For `acquire`, debt and
-//                     capacity are without the holder that asks. A store may report any t for
-//                     an acquire that it grants, and any num above 0 for one that it denies and for
-//                     a renewal: no decision depends on them
+//                     capacity are without the holder that asks
 
 #pragma once
 

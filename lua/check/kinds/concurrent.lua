@@ -31,6 +31,7 @@ do
         local function holds(id) return score_of(id) > now end
 
         local function last_token() return whole(-score_of(TOKEN), MOST) end
+        function slots.last_token() return last_token() end
 
         -- Returns the end of the lease with so many leases from it to the last one.
         local function end_of(from_last)
