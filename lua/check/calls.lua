@@ -186,6 +186,7 @@ if all_or_nothing then
         end
     end
 elseif left then
+    for k, text in pairs(left.errors or {}) do note(k, 'e', text) end
     local facts = log_counts -- of the other keys
     for _, k in ipairs(left) do
         log_counts = nil

@@ -1,7 +1,7 @@
 -- What the fast loops leave. They come before the tables and functions of the general path, which
 -- take as long to create as a dozen checks take.
 local granted = 0
-local left -- the keys that a fast loop leaves to the general path, which reports their errors
+local left -- the keys that a fast loop leaves to the general path; `errors` has those of others
 local log_counts -- the facts of logs and sketches per call, if there are any
 local keys, values -- how many keys, and their values
 

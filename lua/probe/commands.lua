@@ -17,9 +17,9 @@ local OTHERS = {
     {'DEL', key}, {'EXISTS', key}, {'PEXPIREAT', key, '1'}, {'PEXPIRE', key, '1'},
     {'HMGET', key, 'f'}, {'HSET', key, 'f', 'v'}, {'HDEL', key, 'f'},
     {'UNLINK', key}, {'RENAME', key, key}, {'STRLEN', key}, {'ZADD', key, '1', 'm'},
-    {'ZCOUNT', key, '0', '1'}, {'ZRANGE', key, '0', '0'}, {'ZRANGEBYSCORE', key, '0', '1'},
-    {'ZSCORE', key, 'm'}, {'ZREM', key, 'm'}, {'ZREMRANGEBYSCORE', key, '0', '1'},
-    {'PFADD', key, 'm'}, {'PFCOUNT', key},
+    {'ZCARD', key}, {'ZCOUNT', key, '0', '1'}, {'ZRANGE', key, '0', '0'},
+    {'ZRANGEBYSCORE', key, '0', '1'}, {'ZSCORE', key, 'm'}, {'ZREM', key, 'm'},
+    {'ZREMRANGEBYSCORE', key, '0', '1'}, {'PFADD', key, 'm'}, {'PFCOUNT', key},
 }
 
 -- Queries whether the server knows the command and whether the user may run it.

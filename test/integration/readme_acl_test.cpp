@@ -128,12 +128,15 @@ void use_scripts(live& l, tally& calls, std::deque<std::vector<check_item>>& che
 /// Takes places, gives them back, and looks at them then.
 void use_scripts_and_places(live& l, tally& calls, std::deque<std::vector<check_item>>& checks) {
     static const auto places = policy{"places", concurrent(1).lease(1h), gcra(20, 1h)};
+    static const auto alone = policy{"alone", concurrent(1).lease(1h)};
     static const auto events = policy{"events", sliding_log(1'000, 1h)};
     use_scripts(l, calls, checks);
     for (int i = 0; i < 400; ++i) // a log that is read in parts, by a later batch
         l.limiter.charge("long", events, {}, calls.next());
     for (const auto& now : {std::optional<time_point>{}, std::optional{morning}}) {
         const auto key = now ? "supplied" : "own";
+        l.limiter.acquire(key, alone, {.now = now},
+                          [done = calls.next()](error_code ec, const slot&) mutable { done(ec); });
         l.limiter.acquire(key, places, {.now = now},
                           [=, &l, &calls, done = calls.next()](error_code ec, slot held) mutable {
                               l.limiter.peek("long", events, {}, calls.next());

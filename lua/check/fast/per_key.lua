@@ -4,7 +4,7 @@
 is_one and not left
 --@block each_key
 local lived, option, at, new_end -- many keys of a batch expire together
-local last, collected, collected_times = 0, collects and {}, 0 -- KEYS, each before its new value
+local last, collected = 0, collects and {} -- KEYS, each before its new value
 for k = 1, keys do
     local value = values[k]
 --@block key
@@ -21,7 +21,7 @@ found == fixed and
 @lifetime@
 @write_state@
 --@block write_state
-local done
+local failed -- an error, or something else if the general path finds out what it is
 if expires >= now + matters and expires < edge + 2 * matters then
     -- The key outlives the state.
     @keep_end@
@@ -32,30 +32,41 @@ else
     end
     local bytes = pack(whole, new_end, @fixed@, @moving@)
     if not value then -- MGET returns nil for values of other types; they must not be overwritten
-        done = guarded('SET', KEYS[k], bytes, option, at, 'NX')
-        done = done and done.ok
+        local done = guarded('SET', KEYS[k], bytes, option, at, 'NX')
+        failed = not done or done.err
     elseif supplied or collects then
-        done = guarded('SET', KEYS[k], bytes, option, at).ok
-    elseif guarded('SETRANGE', KEYS[k], '0', bytes) == @size@ then
+        local done = guarded('SET', KEYS[k], bytes, option, at)
+        failed = done.err and done
+    else
         -- In place, too: SET would create a string that the next write in place would copy.
-        done = guarded('PEXPIREAT', KEYS[k], at) == 1
-        -- Of a user who may not set it: an error charges nothing.
-        if not done then guarded('SETRANGE', KEYS[k], '0', value) end
+        local done = guarded('SETRANGE', KEYS[k], '0', bytes)
+        if done == @size@ then
+            done = guarded('PEXPIREAT', KEYS[k], at)
+            -- Of a user who may not set it: an error charges nothing.
+            if done ~= 1 then guarded('SETRANGE', KEYS[k], '0', value) end
+        end
+        failed = done ~= 1 and done
     end
 end
-if not done then
+if failed then
     left = left or {}
-    left[#left + 1], granted = k, granted - times
+    if type(failed) == 'table' then
+        left.errors = left.errors or {}
+        left.errors[k] = failed.err
+    else
+        left[#left + 1], granted = k, granted - times
+    end
 end
 --@block keep_end
 if collects then
-    last, collected_times, done = last + 2, collected_times + times, true
+    last = last + 2
     collected[last - 1], collected[last] = KEYS[k], pack(whole, expires, @fixed@, @moving@)
 else
     @change_bytes@
 end
 --@block change_bytes
-done = guarded('SETRANGE', KEYS[k], @in_place@) == @size@
+local done = guarded('SETRANGE', KEYS[k], @in_place@)
+failed = done ~= @size@ and done
 --@block in_place
 moving_at, pack('<dd', @moving@)
 --@block ttl
@@ -68,12 +79,14 @@ end
 --@block write_collected
 if last > 0 then
     collected[last + 1] = 'KEEPTTL'
-    if guarded('MSETEX', text_of('%d', last / 2), unpack(collected)) ~= 1 then
-        left, granted = left or {}, granted - collected_times
+    local done = guarded('MSETEX', text_of('%d', last / 2), unpack(collected))
+    if done ~= 1 then
+        left = left or {}
+        left.errors = left.errors or {}
         local place = 1
         for k = 1, keys do
             if KEYS[k] == collected[place] then
-                left[#left + 1], place = k, place + 2
+                left.errors[k], place = done.err, place + 2
             end
         end
     end
