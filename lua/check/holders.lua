@@ -4,8 +4,9 @@
 -- the loop compares scores with ranges, and reads only those that the reply needs. A call has three
 -- to six commands; the general path has up to ten. That path makes the calls on all other keys:
 -- those with a value, with expired holders, and with leases longer than the rule's. A set that has
--- holders has a token, which the library writes with the first one.
-do
+-- holders has a token, which the library writes with the first one. Other batches need none of
+-- these functions, which take time to create.
+if slots.exist then
     local CONCURRENT = 10
     local ACQUIRE, RENEW, RELEASE = 9, 10, 11
     local TOKEN = ''
