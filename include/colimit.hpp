@@ -26,6 +26,7 @@
 #include <colimit/limiter.hpp>
 #include <colimit/limits.hpp>
 #include <colimit/local_limiter.hpp>
+#include <colimit/log.hpp>
 #include <colimit/metrics.hpp>
 #include <colimit/module_use.hpp>
 #include <colimit/options.hpp>

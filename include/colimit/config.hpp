@@ -12,6 +12,7 @@
 #include <colimit/decision.hpp>
 #include <colimit/diagnostics.hpp>
 #include <colimit/failure_mode.hpp>
+#include <colimit/log.hpp>
 #include <colimit/tls_options.hpp>
 
 #include <chrono>
@@ -101,6 +102,10 @@ struct config {
     /// exception that it throws leaves the context's `run`, as from a handler. If memory runs out,
     /// events may be lost. Without a function, events cost nothing.
     std::function<void(const event&)> on_event{};
+
+    /// Writes each step of connecting and each batch, to find out why a server is not reached: see
+    /// "Why does it not connect?" in the guide (diagnostics.md). Off by default.
+    log_options log{};
 
     /// The number of policies whose calls the limiter counts separately, for
     /// `limiter::policy_statistics`: 0 (none) to `limits::max_policies`. Policies are counted by

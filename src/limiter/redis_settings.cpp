@@ -88,6 +88,7 @@ constexpr std::int64_t map_timeout_part = 2;
             .first_nonce = first_nonce(),
             .command = command_of(c),
             .server_module = c.advanced.server_module,
+            .log = detail::logger{c.log},
             .grace = in_us(c.timeout),
             .clock = steady_now};
 }
@@ -110,7 +111,8 @@ redis::connection_settings connection_settings_of(const config& c, const redis::
             .long_bulks = long_bulks_of(c),
             .timeout = in_us(c.timeout),
             .ping_timeout = in_us(limits::ping_timeout),
-            .ping_interval = in_us(c.advanced.ping_interval)};
+            .ping_interval = in_us(c.advanced.ping_interval),
+            .log = detail::logger{c.log}};
 }
 
 redis::connection_settings sentinel_settings_of(const config& c, const redis::address& a,

@@ -28,8 +28,8 @@ namespace {
 
 map_finder::map_finder(const connection::executor& own, detail::thread_lock& lock,
                        map_finder_settings settings, error_sink& problems, map_owner& owner)
-    : lock_(lock), problems_(problems), owner_(owner), where_(settings.connection.where),
-      may_connect_(std::move(settings.may_connect)),
+    : lock_(lock), problems_(problems), owner_(owner), log_(settings.connection.log),
+      where_(settings.connection.where), may_connect_(std::move(settings.may_connect)),
       refresh_(settings.refresh, std::move(settings.seeds)),
       connection_(own, lock, std::move(settings.connection), requests_, problems, *this),
       timer_(own, lock, [this] { on_time(); }) {}
@@ -76,6 +76,7 @@ void map_finder::ask(const map_refresh::query& query) {
     if (!may_connect_(query.node))
         return refresh_.on_failure(std::exchange(query_, 0), detail::steady_now());
     owner_.on_asking(query.node);
+    log_.write(log_level::debug, "asking ", to_string(query.node), " for the map of the cluster");
     requests_.ask(query.node.host);
     connection_.move_to(where_.at(query.node));
 }
@@ -144,6 +145,8 @@ void map_finder::take(map_requests::answer answer) {
                            "no map of the cluster: the node is now in another cluster", {});
     if (outcome == changed || outcome == unchanged)
         owner_.on_map();
+    if (outcome == changed)
+        log_.write(log_level::info, "new map of the cluster: masters: ", map().masters().size());
     wait();
 }
 

@@ -90,6 +90,7 @@ class map_finder final : private connection_owner {
     detail::thread_lock& lock_;
     error_sink& problems_;
     map_owner& owner_;
+    detail::logger log_;
     address where_; ///< of any node
     std::function<bool(const host_port&)> may_connect_;
     map_refresh refresh_;

@@ -26,9 +26,10 @@ constexpr std::int64_t longest_farewell = 50'000;
 
 connection::connection(const executor& own, detail::thread_lock& lock, connection_settings settings,
                        requests& calls, error_sink& problems, connection_owner& owner)
-    : own_executor_(own), lock_(lock), requests_(calls), owner_(owner),
+    : own_executor_(own), lock_(lock), log_(settings.log), requests_(calls), owner_(owner),
       session_(std::move(settings.session)), breaker_(settings.breaker),
-      stream_(own, std::move(settings.where), std::move(settings.tls), settings.tcp),
+      stream_(own, std::move(settings.where), std::move(settings.tls), settings.tcp,
+              std::move(settings.log)),
       problems_(problems, session_, stream_, settings.is_named), may_move_(settings.may_move),
       timeout_(settings.timeout), decoder_(settings.long_bulks, settings.reply_bounds),
       liveness_({.silence_limit = std::max(5 * settings.timeout, min_silence),
@@ -73,7 +74,8 @@ void connection::perform(action what) {
             breaker_.forget();
         }
         next_address_.reset();
-        return stream_.connect(self(), detail::time_at(*session_.wake_at()));
+        stream_.connect(self(), detail::time_at(*session_.wake_at()));
+        return log(log_level::debug, "connecting");
     case action::send:
         return send_handshake();
     case action::serve:
@@ -92,6 +94,7 @@ void connection::on_connect(std::uint64_t connection, error_code ec) {
         problems_.report_failure(ec);
         return lose(ec);
     }
+    log(log_level::debug, stream_.where().tls ? "connected over TLS" : "connected");
     handed_ = confirmed_ = 0;
     owes_handshake_ = false;
     in_.clear();
@@ -120,6 +123,8 @@ void connection::serve() {
     breaker_.on_handshake();
     stream_.keep_address();
     requests_.begin_connection(session_.facts());
+    log(log_level::info, "ready",
+        session_.facts().server_module == module_state::usable ? ", with the server module" : "");
     owner_.on_ready();
     flush();
 }
@@ -142,10 +147,19 @@ void connection::disconnect() {
     if (!std::exchange(is_leaving_, false))
         breaker_.on_failure(now_);
     requests_.lose_connection(handed_);
+    log_disconnected();
     // Calls whose deadline is before the next attempt end now.
     (void)requests_.expire(session_.earliest_ready_at(), session_.error());
     owner_.on_lost(was_ready);
     wait();
+}
+
+void connection::log_disconnected() const noexcept {
+    if (const auto at = session_.wake_at())
+        log(log_level::info, "no connection; the next attempt comes in ", (*at - now_) / 1000,
+            " ms");
+    else
+        log(log_level::info, "no connection");
 }
 
 void connection::move_to(address where) {
@@ -256,6 +270,7 @@ void connection::flush_last(bool now) noexcept {
 void connection::start_write() {
     if (out_.empty())
         return;
+    log(log_level::debug, "sending ", out_.size(), " bytes");
     stream_.write(self(), out_);
     is_writing_ = true;
     handed_ += out_.size();
@@ -288,6 +303,7 @@ void connection::on_read(std::uint64_t connection, error_code ec, std::size_t by
         problems_.report_loss(ec);
         return lose(ec);
     }
+    log(log_level::debug, "received ", bytes, " bytes");
     liveness_.on_data(now_);
     in_.commit(bytes);
     bytes_in_ += bytes;
@@ -338,6 +354,8 @@ void connection::read_replies() {
 bool connection::read_reply(std::string_view bytes) {
     if (!is_ready()) {
         const auto connection = stream_.connection();
+        log(log_level::debug, session_.expected_reply(),
+            resp::is_error(decoder_.first().kind) ? ": an error" : ": accepted");
         perform(session_.read_reply(decoder_, bytes, now_));
         if (!is_current(connection))
             return false;

@@ -17,6 +17,7 @@
 #include <async/deadline_timer.hpp>
 #include <async/handler_memory.hpp>
 #include <base/clocks.hpp>
+#include <base/logger.hpp>
 #include <base/thread_lock.hpp>
 #include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
@@ -83,6 +84,7 @@ struct connection_settings {
     std::int64_t timeout = 0; ///< microseconds within which a healthy server replies
     std::int64_t ping_timeout = 0;
     std::int64_t ping_interval = 0; ///< 0: never
+    detail::logger log = {};
 };
 
 class connection final : private stream_events {
@@ -193,6 +195,15 @@ class connection final : private stream_events {
     void send_ping();
     [[nodiscard]] recovery read_pong(std::string_view bytes);
 
+    /// Writes a line that begins with the server.
+    template<class... Parts>
+    void log(log_level l, const Parts&... parts) const noexcept {
+        if (log_.logs(l))
+            log_.write(l, server_name(stream_), parts...);
+    }
+    void log_disconnected() const noexcept;
+    void log_breaker() noexcept;
+
     [[nodiscard]] bool is_closed() const noexcept {
         return session_.state() == session_state::closed;
     }
@@ -213,6 +224,8 @@ class connection final : private stream_events {
 
     executor own_executor_;
     detail::thread_lock& lock_;
+    detail::logger log_;
+    bool is_breaker_logged_ = false; ///< as open
     requests& requests_;
     connection_owner& owner_;
     session session_;

@@ -29,15 +29,11 @@ phase connection_problems::reached() const noexcept {
     }
 }
 
-/// Returns the name of the server for messages. The port of a host without an address is omitted:
-/// in `redis://user:12345`, where `@host` was forgotten, it is a password.
-std::string connection_problems::name() const {
-    const auto& where = stream_.where();
-    if (is_named_)
-        return {};
+std::string server_name(const stream& s) {
+    const auto& where = s.where();
     if (where.kind == address::kind::unix_socket)
         return where.path + ": ";
-    if (stream_.reached() == phase::resolve)
+    if (s.reached() == phase::resolve)
         return where.host + ": ";
     return where.host + ":" + std::to_string(where.port) + ": ";
 }

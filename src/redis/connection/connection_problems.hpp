@@ -16,6 +16,10 @@
 
 namespace colimit::redis {
 
+/// Returns the name of the server for messages, with a colon. The port of a host without an address
+/// is omitted: in `redis://user:12345`, where `@host` was forgotten, it is a password.
+[[nodiscard]] std::string server_name(const stream& s);
+
 class connection_problems {
   public:
     /// All of them outlive this object.
@@ -45,7 +49,9 @@ class connection_problems {
     }
 
   private:
-    [[nodiscard]] std::string name() const;
+    [[nodiscard]] std::string name() const {
+        return is_named_ ? std::string{} : server_name(stream_);
+    }
 
     error_sink& to_;
     const session& session_;

@@ -32,6 +32,7 @@ void connection::probe() {
 }
 
 void connection::send_ping() {
+    log(log_level::debug, "PING");
     out_.clear();
     resp::append_command(out_, {"PING"});
     start_write();
@@ -84,7 +85,14 @@ std::int64_t connection::next_event() const noexcept {
                      owner_.next_event()});
 }
 
+void connection::log_breaker() noexcept {
+    is_breaker_logged_ = breaker_.is_open();
+    log(log_level::info, is_breaker_logged_ ? "circuit breaker open" : "circuit breaker closed");
+}
+
 void connection::wait() noexcept {
+    if (breaker_.is_open() != is_breaker_logged_)
+        log_breaker();
     if (is_closed() || arrivals_.is_running())
         return;
     owner_.on_wait();

@@ -176,6 +176,8 @@ class session {
     /// Called when a call was executed: after a loss of the connection, the pauses start small
     /// again. For a server that completes handshakes but executes no calls they do not.
     void served() noexcept { pause_ = settings_.reconnect_delay_min; }
+    /// Returns the command whose reply is expected next in the handshake, for a log.
+    [[nodiscard]] std::string_view expected_reply() const noexcept;
     /// The connection is ready.
     [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
     /// Returns commands that the user may not run, but that not all calls need, as far as the

@@ -7,6 +7,7 @@
 #include <redis/protocol/known_replies.hpp>
 #include <redis/protocol/script.hpp>
 
+#include <array>
 #include <utility>
 
 namespace colimit::redis {
@@ -118,6 +119,16 @@ void session::append_queries(std::string& out) {
     probe_.append(out, settings_.probe_key);
     for (auto i = transaction_probe::commands; i != 0; --i)
         expect(step::trial);
+}
+
+std::string_view session::expected_reply() const noexcept {
+    constexpr auto names = std::array<std::string_view, 13>{
+        "HELLO",        "AUTH",      "SELECT", "ROLE", "PING",        "SCRIPT LOAD",
+        "ECHO",         "CLIENT ID", "INFO",   "TIME", "permissions", "commands of MULTI",
+        "COLIMIT.CHECK"};
+    static_assert(static_cast<std::size_t>(step::server_module) + 1 == names.size());
+    return steps_done_ == step_count_ ? "unexpected reply"
+                                      : names[static_cast<std::size_t>(steps_[steps_done_])];
 }
 
 /// Returns false if it is not a valid reply to the command, such as an echo of the input.

@@ -55,8 +55,9 @@ void apply(const tcp_options& options, asio::ip::tcp::socket& socket) {
 } // namespace
 
 stream::stream(const executor& ex, redis::address where, std::shared_ptr<const tls_context> tls,
-               tcp_options tcp)
-    : where_(std::move(where)), tls_(std::move(tls)), tcp_(tcp), share_(ex), socket_(ex) {}
+               tcp_options tcp, detail::logger log)
+    : where_(std::move(where)), log_(std::move(log)), tls_(std::move(tls)), tcp_(tcp), share_(ex),
+      socket_(ex) {}
 
 void stream::set_address(redis::address where) {
     BOOST_ASSERT(is_closed_);
@@ -105,6 +106,10 @@ void stream::resolve(const listener& to) {
                 return;
             ++completions_;
             resolution_.reset();
+            if (ec)
+                log_.write(log_level::debug, where_.host, ": ", ec.message());
+            else
+                log_.write(log_level::debug, where_.host, ": addresses found: ", found.size());
             const auto is_awaited = reached_ == phase::resolve && !is_closed_;
             if (!ec)
                 ec = guarded([&] {
@@ -142,6 +147,7 @@ void stream::connect_next(const listener& to, error_code last) {
 
 void stream::try_next(const listener& to) {
     current_ = endpoints_.at(next_endpoint_++);
+    log_address("trying this address");
     leave_address(); // until it is known to work
     reached_ = phase::connect;
     connecting_ = std::make_shared<tcp::socket>(socket_.get_executor());
@@ -151,6 +157,13 @@ void stream::try_next(const listener& to) {
                                    if (id == connection_ && open == connecting_)
                                        on_tcp_connect(to, ec);
                                });
+}
+
+/// Writes a line about the address that is being tried.
+void stream::log_address(std::string_view what) const noexcept {
+    if (log_.logs(log_level::debug))
+        log_.write(log_level::debug, current_.address().to_string(), ":", current_.port(), ": ",
+                   what);
 }
 
 /// The last address has the remaining time, which the caller limits.
@@ -166,6 +179,7 @@ void stream::start_share_timer(const listener& to) {
             return;
         auto ignored = error_code{};
         (void)open->close(ignored);
+        log_address("no connection in its share of the time");
         connect_next(to, asio::error::timed_out);
     });
 }
@@ -173,8 +187,10 @@ void stream::start_share_timer(const listener& to) {
 void stream::on_tcp_connect(const listener& to, error_code ec) {
     share_.cancel();
     ++completions_;
-    if (ec)
+    if (ec) {
+        log_address(ec.message());
         return connect_next(to, ec);
+    }
     apply(tcp_, *connecting_);
     socket_ = std::move(*connecting_);
     connecting_.reset();

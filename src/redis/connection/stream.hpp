@@ -6,6 +6,7 @@
 #pragma once
 
 #include <async/handler_memory.hpp>
+#include <base/logger.hpp>
 #include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
 #include <redis/connection/address.hpp>
@@ -71,7 +72,7 @@ class stream {
 
     /// @param tls for addresses with TLS, else null
     stream(const executor& ex, redis::address where, std::shared_ptr<const tls_context> tls,
-           tcp_options tcp = {});
+           tcp_options tcp = {}, detail::logger log = {});
 
     /// Returns the number of the connection that is open or being made.
     [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
@@ -119,6 +120,7 @@ class stream {
     void connect_next(const listener& to, error_code last);
     void try_next(const listener& to);
     void start_share_timer(const listener& to);
+    void log_address(std::string_view what) const noexcept;
     void on_tcp_connect(const listener& to, error_code ec);
 
     // With TLS (stream_tls.cpp)
@@ -135,6 +137,7 @@ class stream {
     void end_tls() noexcept;
 
     redis::address where_;
+    detail::logger log_;
     std::shared_ptr<const tls_context> tls_;
     std::shared_ptr<secure_part> secure_; ///< of this connection, if it uses TLS
     tcp_options tcp_;

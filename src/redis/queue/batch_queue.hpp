@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <base/logger.hpp>
 #include <colimit/module_use.hpp>
 #include <redis/protocol/key_tags.hpp>
 #include <redis/protocol/script.hpp>
@@ -42,6 +43,7 @@ struct queue_settings {
     /// Whether calls that were rejected because the server is read-only wait for the next
     /// connection, which will be one to a master, instead of ending as `errc::unavailable`.
     bool keeps_read_only = false;
+    detail::logger log = {};
     /// With MULTI: microseconds for which calls may be in flight and still be counted correctly.
     /// Events are kept that much longer than they count.
     std::int64_t grace = 0;
@@ -184,12 +186,15 @@ class batch_queue : public call_queue {
             b.sent_from = position_of_first + out.size();
             b.sent_at = now;
             b.is_returned = false;
+            const auto begin = out.size();
             try {
                 encode(b);
             } catch (...) {
                 b.take_back();
                 throw;
             }
+            settings_.log.write(log_level::debug, "batch of ", b.size(), " calls, ",
+                                out.size() - begin, " bytes");
             in_flight_.splice(in_flight_.end(), from, from.begin());
             drop_abandoned();
         }

@@ -72,7 +72,7 @@ class master_finder::link final : private connection_owner {
 master_finder::master_finder(const connection::executor& own, detail::thread_lock& lock,
                              std::vector<sentinel_settings> sentinels, const std::string& master,
                              finder_owner& owner)
-    : owner_(owner), view_(sentinels.size()) {
+    : owner_(owner), log_(sentinels.front().connection.log), view_(sentinels.size()) {
     for (auto& s : sentinels)
         links_.push_back(
             std::make_unique<link>(*this, links_.size(), own, lock, std::move(s), master));
@@ -97,7 +97,10 @@ void master_finder::ask() {
 
 void master_finder::hear(std::size_t sentinel, const master_statement& what, std::int64_t now) {
     view_.hear(sentinel, what, now);
+    log_.write(log_level::debug, "Sentinel ", sentinel + 1, " of ", links_.size(), ": ",
+               what.master ? "the master is " + to_string(*what.master) : "knows no such master");
     if (const auto& named = view_.master(); named && named != told_) {
+        log_.write(log_level::info, "the master is ", to_string(*named));
         owner_.on_master(*named);
         told_ = named;
     }
