@@ -115,7 +115,6 @@ async function testTraffic() {
         assert.deepEqual([found.severity, found.problem], [severity, problem]);
     }
     await objects(0, "simulate");
-    await objects(0, "overload");
     await objects(0, "replay", join(root, "example/data/access.log"));
     const load = ["load", "--seconds", "0.1", "--callers", "8", "--keys", "9", "--server"];
     const [loaded] = await objects(0, ...load, `unix:${socket}`);

@@ -2,7 +2,7 @@
 //
 // colimit replay: which clients a limit would have denied, how often and when. Reading order of
 // replay/: access_log (a line), lines (a file), history (a log), limits and run (through the
-// limiter), then the output: statistics, timeline, chart, report, svg.
+// limiter), then the output: statistics, timeline, report, chart.
 
 #include <policy_json/document.hpp>
 #include <tool/commands/table.hpp>
@@ -15,7 +15,6 @@
 #include <tool/replay/report.hpp>
 #include <tool/replay/report_json.hpp>
 #include <tool/replay/run.hpp>
-#include <tool/replay/svg.hpp>
 
 #include <unistd.h>
 

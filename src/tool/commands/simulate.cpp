@@ -5,9 +5,8 @@
 #include <tool/commands/table.hpp>
 #include <tool/frame/policy_options.hpp>
 #include <tool/frame/screen.hpp>
-#include <tool/simulate/picture.hpp>
+#include <tool/simulate/report.hpp>
 #include <tool/simulate/run.hpp>
-#include <tool/simulate/table.hpp>
 
 #include <colimit/rule_text.hpp>
 

@@ -20,7 +20,6 @@ namespace tool {
 [[nodiscard]] command top_command();
 [[nodiscard]] command lint_command();
 [[nodiscard]] command replay_command();
-[[nodiscard]] command overload_command();
 [[nodiscard]] command simulate_command();
 [[nodiscard]] command load_command();
 [[nodiscard]] command print_library_command();
