@@ -45,6 +45,7 @@ command block_command() {
                       "denies a client for an hour: the network that the document counts by"},
                      {"block ip=192.0.2.7 --rule 100/m --for 1h",
                       "under a rule, with the key that the application has"}},
+        .json = decision_json("block"),
         .declare = declaration_of<block_options>()};
 }
 

@@ -39,6 +39,7 @@ command charge_command() {
             .text = {"Records use unconditionally, so the balance may become negative. Prints what "
                      "is left afterwards."},
             .examples = {{"charge user=42 --rule 5/h --cost 3", "records three failed attempts"}},
+            .json = decision_json("charge"),
             .declare = declaration_of<charge_command_options>()};
 }
 

@@ -40,6 +40,7 @@ command check_command() {
                           "under a policy of a file"},
                          {"check user=42 --rule 100/h --cost 20 --at-least 1",
                           "takes up to 20 tokens, as many as there are"}},
+            .json = decision_json("check"),
             .declare = declaration_of<check_options>()};
 }
 

@@ -25,6 +25,7 @@ command peek_command() {
             .summary = "Say what a check would decide, and charge nothing",
             .text = {"Charges and writes nothing. The exit code is that of check."},
             .examples = {{"peek user=42 --rule '5/s burst 10'", "would a call be allowed now?"}},
+            .json = decision_json("peek"),
             .declare = declaration_of<peek_options>()};
 }
 

@@ -25,6 +25,8 @@ command print_library_command() {
                      "master; replicas copy it."},
             .examples = {{"print-library | redis-cli -x FUNCTION LOAD REPLACE",
                           "loads the library of this version of colimit"}},
+            .json =
+                R"({"command": "print-library", "text": "#!lua name=colimit_6a75dda520b4 ..."})",
             .declare = declaration_of<library_options>()};
 }
 

@@ -37,6 +37,7 @@ command refund_command() {
             .examples = {{"refund user=42 --rule 100/h --cost 20", "gives 20 tokens back"},
                          {"refund user=42 --rule 100/h --cost 20 --request order-7",
                           "gives them back once, however often it is repeated"}},
+            .json = decision_json("refund"),
             .declare = declaration_of<refund_options>()};
 }
 

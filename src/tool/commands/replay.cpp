@@ -139,6 +139,19 @@ command replay_command() {
                          {"replay requests.jsonl --format json --key-field user.id "
                           "--time-field ts --rule 100/m",
                           "JSON lines, and a limit for each user"}},
+            .json = R"({"command": "replay", "log": "access.log", "store": "memory:",
+ "first": "2024-03-12 08:00:11", "last": "2024-03-12 09:58:49",
+ "requests": 2233, "denied": 655, "unlimited": 0,
+ "rules": [{"rule": "5/s burst 10", "denied": 655}], "clients": 94,
+ "clients_denied": 2,
+ "clients_denied_most": [{"client": "203.0.113.77", "requests": 540,
+                          "denied": 420,
+                          "first_denied": "2024-03-12 08:40:23",
+                          "last_denied": "2024-03-12 09:38:40"}],
+ "out_of_order": 169, "unreadable": 3,
+ "first_unreadable": [{"line": 1402,
+                       "text": "198.51.100.4 - - [12/Mar/2024:09:55:",
+                       "problem": "has no [dd/Mon/yyyy:hh:mm:ss +hhmm] ..."}]})",
             .declare = declaration_of<replay_options>()};
 }
 

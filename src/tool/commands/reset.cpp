@@ -27,6 +27,7 @@ command reset_command() {
                      "denial of the key see that within a second."},
             .examples = {{"reset user=42 --policies policies.json --policy login",
                           "lets a user try again"}},
+            .json = decision_json("reset"),
             .declare = declaration_of<reset_command_options>()};
 }
 

@@ -23,8 +23,6 @@ namespace tool {
 [[nodiscard]] command simulate_command();
 [[nodiscard]] command load_command();
 [[nodiscard]] command print_library_command();
-[[nodiscard]] command completion_command();
-[[nodiscard]] command man_command();
 
 /// Returns the commands in the order of the help.
 [[nodiscard]] std::span<const command> all_commands();
