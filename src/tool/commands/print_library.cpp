@@ -3,9 +3,14 @@
 // colimit print-library: the functions for servers where EVAL is forbidden.
 
 #include <tool/commands/table.hpp>
-#include <tool/frame/library_text.hpp>
+
+#include <string>
 
 namespace tool {
+
+/// Returns the function library that the build makes of lua/, from embed_library.cmake.
+[[nodiscard]] std::string library_text();
+
 namespace {
 
 struct library_options {

@@ -13,12 +13,15 @@
 #include <tool/replay/chart.hpp>
 #include <tool/replay/history.hpp>
 #include <tool/replay/report.hpp>
-#include <tool/replay/report_json.hpp>
 #include <tool/replay/run.hpp>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
@@ -28,7 +31,62 @@
 namespace tool {
 namespace {
 
+namespace json = boost::json;
+
 constexpr auto usual_replay_rule = "5/s burst 10";
+
+std::string second(colimit::time_point time) {
+    return utc(std::chrono::floor<std::chrono::seconds>(time));
+}
+
+json::array rules_of(const replay::subject& what, const replay::statistics& found) {
+    json::array rules;
+    for (std::size_t i = 0; i < what.rules.size(); ++i)
+        rules.push_back(
+            json::object{{"rule", what.rules[i]}, {"denied", found.limited_by_rule[i]}});
+    return rules;
+}
+
+json::array clients_of(const replay::history& log, const replay::statistics& found,
+                       std::size_t top) {
+    json::array clients;
+    for (std::size_t i = 0; i < std::min(top, found.clients_limited.size()); ++i) {
+        const auto& c = found.clients_limited[i];
+        clients.push_back(json::object{{"client", json_text(log.clients[c.client])},
+                                       {"requests", c.requests},
+                                       {"denied", c.limited},
+                                       {"first_denied", utc(c.first_limited)},
+                                       {"last_denied", utc(c.last_limited)}});
+    }
+    return clients;
+}
+
+json::array unreadable_lines(const replay::history& log) {
+    json::array lines;
+    for (const auto& line : log.first_unreadable)
+        lines.push_back(json::object{
+            {"line", line.number}, {"text", line.text}, {"problem", json_text(line.problem)}});
+    return lines;
+}
+
+/// Times are those of utc(); counts are numbers.
+json::object report_object(const replay::subject& what, const replay::history& log,
+                           const replay::statistics& found, std::size_t top) {
+    return {{"log", what.log},
+            {"store", what.store},
+            {"first", second(log.requests.front().time)},
+            {"last", second(log.requests.back().time)},
+            {"requests", found.requests},
+            {"denied", found.limited},
+            {"unlimited", found.unlimited},
+            {"rules", rules_of(what, found)},
+            {"clients", found.clients},
+            {"clients_denied", found.clients_limited.size()},
+            {"clients_denied_most", clients_of(log, found, top)},
+            {"out_of_order", log.out_of_order},
+            {"unreadable", log.unreadable},
+            {"first_unreadable", unreadable_lines(log)}};
+}
 
 struct replay_options {
     std::string log;
@@ -100,7 +158,7 @@ struct replay_options {
                                              without_password(server)};
         const auto found = replay::count(log, verdicts, what_was_tried.rules.size());
         if (out.is_json())
-            out.object(replay::report_object(what_was_tried, log, found, top));
+            out.object(report_object(what_was_tried, log, found, top));
         else
             out.text(report(what_was_tried, log, found, verdicts));
         if (!svg.empty())

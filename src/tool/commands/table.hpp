@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All commands of the tool, each of which has a file of its own here.
+// All commands of the tool, which the other files here declare.
 
 #pragma once
 

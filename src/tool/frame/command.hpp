@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A command of the tool: one file in commands/, which has the options as a struct and returns a
+// A command of the tool: a part of commands/, which has the options as a struct and returns a
 // `command` of them, and one line in commands/table.cpp. The help is made of these, and the man
 // page of the help; the completion is written by hand, in src/tool/completion.bash.
 
