@@ -20,7 +20,7 @@ measurement latency(const conditions& c, double share) {
     server{c.socket}.forget_keys();
     auto loop = open_loop{c, share};
     auto settings = patient(c.socket);
-    settings.max_in_flight = 16'777'216; // a stall must be visible, not rejected
+    settings.advanced.max_in_flight = 16'777'216; // a stall must be visible, not rejected
     auto limited = limiter{loop.context.get_executor(), settings};
     const auto p = thousand_an_hour();
     auto keys = random_key{server_keys, 1};

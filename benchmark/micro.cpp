@@ -309,7 +309,7 @@ BENCHMARK_CAPTURE(limiter_call, counted, counted())->Apply(with_repetitions);
 /// With an audit log of every 1,000th grant.
 [[nodiscard]] config audited() {
     auto c = config{};
-    c.audit_sampling.allowed = 1'000;
+    c.advanced.audit_sampling.allowed = 1'000;
     c.on_decision = [](const audit_record& r) { DoNotOptimize(r.key_size); };
     return c;
 }

@@ -15,7 +15,7 @@ measurement redis_function(const conditions& c) {
     to.forget_keys();
     to.load_functions();
     auto settings = patient(c.socket);
-    settings.mode = execution_mode::function;
+    settings.advanced.mode = execution_mode::function;
     return run(
         {.settings = settings, .policy = thousand_an_hour(), .callers = 256, .keys = server_keys},
         c);

@@ -16,7 +16,7 @@ measurement redis_ids(const conditions& c) {
     server{c.socket}.forget_keys();
     auto settings = patient(c.socket);
     settings.timeout = std::chrono::seconds{1};
-    settings.request_ttl = std::chrono::seconds{2};
+    settings.advanced.request_ttl = std::chrono::seconds{2};
     return run({.settings = settings,
                 .policy = thousand_an_hour(),
                 .callers = 256,

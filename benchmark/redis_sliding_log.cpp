@@ -16,7 +16,7 @@ namespace {
 [[nodiscard]] measurement measure(execution_mode how, const conditions& c) {
     server{c.socket}.forget_keys();
     auto settings = patient(c.socket);
-    settings.mode = how;
+    settings.advanced.mode = how;
     auto m = run({.settings = settings,
                   .policy = hundred_in_any_second(),
                   .callers = 256,

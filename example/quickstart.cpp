@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
         settings.server = argc > 1 ? argv[1] : "memory:";
         const auto with_multi = argc > 2 && std::string_view{argv[2]} == "--multi";
         if (with_multi)
-            settings.mode = colimit::execution_mode::multi;
+            settings.advanced.mode = colimit::execution_mode::multi;
         // Reports why a server cannot be reached, or which permission is missing.
         settings.on_event = [](const colimit::event& e) { std::cerr << "limiter: " << e << '\n'; };
         colimit::limiter limiter{context.get_executor(), settings};

@@ -122,6 +122,8 @@ asio::awaitable<void> show(colimit::limiter& limiter) {
 
 int main(int argc, char** argv) {
     colimit::config settings;
-    settings.clock = [] { return colimit::time_point{1'700'000'000s}; }; // so the day does not end
+    settings.advanced.clock = [] {
+        return colimit::time_point{1'700'000'000s};
+    }; // so the day does not end
     return example::run(argc, argv, show, settings);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <colimit/adaptive_limit.hpp>
+#include <colimit/advanced_config.hpp>
 #include <colimit/audit_record.hpp>
 #include <colimit/bloom_filter.hpp>
 #include <colimit/client_address.hpp>

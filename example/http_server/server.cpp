@@ -47,7 +47,7 @@ colimit::config config_of(const settings& s, monitor& watch) {
     colimit::config c;
     c.server = s.store;
     c.counted_policies = colimit::limits::max_policies;
-    c.audit_sampling = {.allowed = 0, .denied = 1, .failed = 0};
+    c.advanced.audit_sampling = {.allowed = 0, .denied = 1, .failed = 0};
     c.on_decision = [&watch](const colimit::audit_record& r) { watch.add_denial(r.policy, r.key); };
     c.on_event = [](const colimit::event& e) { std::cerr << "limiter: " << e << '\n'; };
     return c;

@@ -27,7 +27,8 @@ enum class errc {
     /// been charged; the request is never sent again, unless the call has an id: then it was sent
     /// again until the deadline, and may be made again with the same id.
     outcome_unknown,
-    /// `config::max_in_flight` calls, or `config::max_waiting` calls of `wait` and `acquire` that
+    /// `config::advanced.max_in_flight` calls, or `config::advanced.max_waiting` calls of `wait`
+    /// and `acquire` that
     /// may wait, are incomplete. Nothing was charged.
     too_many_in_flight,
     /// The server refused the command: out of memory, not enough replicas; or the store in this
@@ -66,7 +67,7 @@ enum class errc {
     /// with it if the Sentinels know no master with the name in the address, and none was known
     /// before; `limiter::last_error` has the names that they know. They also end with it if the
     /// server lacks the library that `execution_mode::function` needs, or the module that
-    /// `config::server_module` requires. Nothing was charged.
+    /// `config::advanced.server_module` requires. Nothing was charged.
     invalid_config,
     /// The server at a `redis://` address is a node of a cluster that does not serve the key's hash
     /// slot: the reply was MOVED, ASK or CROSSSLOT, or no node serves the slot. With a

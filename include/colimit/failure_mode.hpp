@@ -35,7 +35,8 @@ enum class failure_mode : std::uint8_t {
     /// is reported as remaining.
     allow,
     /// Every call is denied: `decision_source::fail_closed`. `remaining` is 0, and `retry_after` is
-    /// `config::reconnect_delay_max`, by when the server has been probed again. A policy that is in
+    /// `config::advanced.reconnect_delay_max`, by when the server has been probed again. A policy
+    /// that is in
     /// shadow mode, or all of whose rules are, still denies nothing: it is decided as by `allow`.
     deny,
     /// The call ends with its error, and the caller decides what to do.

@@ -43,10 +43,10 @@ namespace colimit {
 ///
 /// @par Ids A call of `allow`, `charge`, `refund` or `allow_many` with an id
 /// (`check_options::request`) is charged once, however often and by whichever process it is made
-/// within `config::request_ttl`, and each time has the same decision. If its reply is lost, the
-/// limiter makes it again until its deadline. If it ends with `outcome_unknown` all the same, make
-/// it again with the same id. A store that loses its latest writes, as in a failover, loses ids
-/// with them.
+/// within `config::advanced.request_ttl`, and each time has the same decision. If its reply is
+/// lost, the limiter makes it again until its deadline. If it ends with `outcome_unknown` all the
+/// same, make it again with the same id. A store that loses its latest writes, as in a failover,
+/// loses ids with them.
 ///
 /// @par Lifetimes Key and policy must live until the call is initiated, no longer. With the default
 /// token a call is initiated when it is awaited. The limiter must not outlive its context, like any
@@ -213,10 +213,10 @@ class limiter : public sketch_verbs {
     ///
     /// If a call with a reservation is cancelled while it waits, its reservation is released,
     /// unless a later one was made or the store's clock was set back in the meantime: then the
-    /// reservation lapses, and its quota stays charged. At most `config::max_waiting` calls may be
-    /// incomplete at once; one more is `errc::too_many_in_flight` and charges nothing. A step of
-    /// the store's clock changes neither the order of a key's calls nor the time that a call waits
-    /// once its reservation is made.
+    /// reservation lapses, and its quota stays charged. At most `config::advanced.max_waiting`
+    /// calls may be incomplete at once; one more is `errc::too_many_in_flight` and charges nothing.
+    /// A step of the store's clock changes neither the order of a key's calls nor the time that a
+    /// call waits once its reservation is made.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto wait(std::string_view key, const policy& p, const wait_options& options,
               Token&& token = Token{}) {
@@ -237,7 +237,7 @@ class limiter : public sketch_verbs {
     /// under rules without reservations: there is no order between processes, nor between versions
     /// of a policy. The first one asks again when this limiter gives back a place of the key, at
     /// `retry_after`, and every 100 ms, as another process may give one back at any time.
-    /// `config::max_waiting` bounds these calls as it bounds those of `wait`.
+    /// `config::advanced.max_waiting` bounds these calls as it bounds those of `wait`.
     ///
     /// @par Fairness A limiter with a server passes the places of a key on among its own calls for
     /// 2 s, or for one call that holds a place for longer. Then it gives way: for 150 ms its calls
@@ -289,7 +289,7 @@ class limiter : public sketch_verbs {
     }
 
     /// Makes many checks in as few requests as possible, each independent, like an `allow`:
-    /// up to `config::batch_size` keys of a policy share one. Completes with
+    /// up to `config::advanced.batch_size` keys of a policy share one. Completes with
     /// `void(error_code)` when all are decided; each check then has its `ec` and `result`. The
     /// checks must live until then. If the call is cancelled or the limiter closed, the call and
     /// the undecided checks have `operation_aborted` or `errc::closed`.
@@ -320,7 +320,7 @@ class limiter : public sketch_verbs {
     /// `memory:`. The call has no deadline. Fails with `errc::auth_failed`, `untrusted_server`,
     /// `bad_reply`, `closed`, and `invalid_config` if most Sentinels do not know the master, or if
     /// the server lacks the library for `execution_mode::function` or the module that
-    /// `config::server_module` requires; `last_error` has the details.
+    /// `config::advanced.server_module` requires; `last_error` has the details.
     ///
     /// The handshake checks the credentials, and that the server knows the commands that a check of
     /// an ordinary policy needs and lets the user run them: TIME, MGET, SET, EVALSHA and SCRIPT

@@ -35,8 +35,8 @@ inline constexpr int breaker_failures = 5;
 inline constexpr int breaker_probes = 2;
 
 /// The longest pause between two probes of a server that does not answer on an open connection,
-/// unless `config::reconnect_delay_min` is longer. A probe is a PING, which costs a server less
-/// than a new connection.
+/// unless `config::advanced.reconnect_delay_min` is longer. A probe is a PING, which costs a server
+/// less than a new connection.
 inline constexpr std::chrono::milliseconds probe_pause_max{250};
 
 /// The shortest time without a reply after which an idle connection is replaced, even if

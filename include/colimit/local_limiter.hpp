@@ -81,7 +81,7 @@ class local_limiter {
     static constexpr std::size_t default_states = 1'048'576;
 
     /// @param states 1 to 1,073,741,824
-    /// @param request_ttl as `config::request_ttl`
+    /// @param request_ttl as `config::advanced.request_ttl`
     /// @throws colimit::error with `errc::invalid_config`
     explicit local_limiter(std::size_t states = default_states,
                            std::chrono::milliseconds request_ttl = std::chrono::minutes{5});

@@ -26,10 +26,10 @@ struct check_options {
     /// ignores it. Must live until the call is initiated.
     std::optional<std::string_view> member = std::nullopt;
     /// For `allow` and the checks of `allow_many`: identifies this call, 1 to 256 bytes, so that it
-    /// may be made again and is charged once. Until `config::request_ttl` has passed, a call with
-    /// the same id for the same key and policy name gets the decision of the first one, whichever
-    /// process makes it; with other arguments or another version of the policy it ends with
-    /// `invalid_argument`. Must live until the call is initiated.
+    /// may be made again and is charged once. Until `config::advanced.request_ttl` has passed, a
+    /// call with the same id for the same key and policy name gets the decision of the first one,
+    /// whichever process makes it; with other arguments or another version of the policy it ends
+    /// with `invalid_argument`. Must live until the call is initiated.
     std::optional<std::string_view> request = std::nullopt;
     /// The time of the call, for tests and replays: 1970 to 2112. Default: the store's clock. Do
     /// not mix supplied and real times for one key.

@@ -142,12 +142,12 @@ class policy {
     ///
     /// `block`, `reset` and lower limits by other processes take effect when leases end, those by
     /// this limiter at once. Other verbs leave what is held, and ask the server.
-    /// `config::max_leases` bounds the number of leases.
+    /// `config::advanced.max_leases` bounds the number of leases.
     ///
     /// Processes whose policies of one name have leases of different lengths, or leases and none,
     /// may together admit as much more as the rule refills within the difference. So change the
     /// length of a policy that is in use in two steps, first to the longer one of both with
-    /// `config::max_leases = 0`.
+    /// `config::advanced.max_leases = 0`.
     ///
     /// @param length 1 ms to 1 h, at most a tenth of the time in which each bucket fills, and at
     /// most the period of each stepwise or aligned bucket and each window

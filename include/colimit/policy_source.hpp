@@ -80,7 +80,7 @@ struct policy_status {
 struct policy_source_options {
     /// The time between two looks at the file, or at the version in Redis: 10 ms to 1 h. A change
     /// is in force after one such time, and a Redis server that was away is connected to again
-    /// within `config::reconnect_delay_max`.
+    /// within `config::advanced.reconnect_delay_max`.
     std::chrono::milliseconds poll_interval{250};
 
     /// Whether the source calls `reload` on SIGHUP, which does not end the process then.

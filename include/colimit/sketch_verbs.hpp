@@ -77,8 +77,8 @@ class sketch_verbs {
     /// the call and the undecided items have `operation_aborted` or `errc::closed`.
     ///
     /// Each id is a call of its own, with the same `config::timeout`: ids that the server has not
-    /// decided by then, and those above `config::max_in_flight`, are decided by the failure mode.
-    /// So divide very many ids into calls of a few thousand, or increase both.
+    /// decided by then, and those above `config::advanced.max_in_flight`, are decided by the
+    /// failure mode. So divide very many ids into calls of a few thousand, or increase both.
     template<detail::code_token Token = boost::asio::deferred_t>
     auto seen_many(std::span<seen_item> ids, const bloom_filter& f, const reset_options& options,
                    Token&& token = Token{}) {

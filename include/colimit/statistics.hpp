@@ -123,7 +123,7 @@ struct statistics : call_counts {
     /// Those that are complete are the sum of allowed, denied, never, failed and cancelled.
     std::uint64_t checks = 0;
 
-    /// Calls beyond `config::max_in_flight`.
+    /// Calls beyond `config::advanced.max_in_flight`.
     [[nodiscard]] std::uint64_t rejected_overload() const noexcept {
         return count(errc::too_many_in_flight);
     }
@@ -137,7 +137,8 @@ struct statistics : call_counts {
     std::uint64_t batch_calls = 0;
     /// The different keys in them: `batch_keys / batches` is the mean per batch.
     std::uint64_t batch_keys = 0;
-    /// Of `batch_calls`, those that were sent to the server module: see `config::server_module`.
+    /// Of `batch_calls`, those that were sent to the server module: see
+    /// `config::advanced.server_module`.
     std::uint64_t module_calls = 0;
     /// The present connections on which the server module executes calls: with one server 1 or 0,
     /// in a cluster at most one per node.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Checks the ranges that <colimit/config.hpp> documents.
+// Checks the ranges that <colimit/config.hpp> and <colimit/advanced_config.hpp> document.
 
 #include <api/config_check.hpp>
 #include <base/enumerator.hpp>
@@ -56,27 +56,30 @@ void check_times(const config& settings) {
     constexpr auto least = milliseconds{1};
     constexpr auto most = milliseconds{std::chrono::hours{1}};
     check("timeout", settings.timeout, least, most);
-    check("connect_timeout", settings.connect_timeout, least, most);
-    check("reconnect_delay_min", settings.reconnect_delay_min, least, most);
-    check("reconnect_delay_max", settings.reconnect_delay_max, least, most);
-    if (settings.reconnect_delay_max < settings.reconnect_delay_min)
-        throw error{errc::invalid_config,
-                    "config::reconnect_delay_max: less than config::reconnect_delay_min (got " +
-                        text_of(settings.reconnect_delay_max) + ", expected at least " +
-                        text_of(settings.reconnect_delay_min) + ")"};
-    check("deny_cache_max_age", settings.deny_cache_max_age, least, most);
-    check("ping_interval", settings.ping_interval, milliseconds{0}, most);
-    check("tcp_keep_alive", settings.tcp_keep_alive, std::chrono::seconds{0},
+    check("advanced.connect_timeout", settings.advanced.connect_timeout, least, most);
+    check("advanced.reconnect_delay_min", settings.advanced.reconnect_delay_min, least, most);
+    check("advanced.reconnect_delay_max", settings.advanced.reconnect_delay_max, least, most);
+    if (settings.advanced.reconnect_delay_max < settings.advanced.reconnect_delay_min)
+        throw error{errc::invalid_config, "config::advanced.reconnect_delay_max: less than "
+                                          "config::advanced.reconnect_delay_min (got " +
+                                              text_of(settings.advanced.reconnect_delay_max) +
+                                              ", expected at least " +
+                                              text_of(settings.advanced.reconnect_delay_min) + ")"};
+    check("advanced.deny_cache_max_age", settings.advanced.deny_cache_max_age, least, most);
+    check("advanced.ping_interval", settings.advanced.ping_interval, milliseconds{0}, most);
+    check("advanced.tcp_keep_alive", settings.advanced.tcp_keep_alive, std::chrono::seconds{0},
           std::chrono::seconds{std::chrono::hours{1}});
-    check("tcp_user_timeout", settings.tcp_user_timeout, milliseconds{0}, most);
-    check("request_ttl", settings.request_ttl, limits::min_request_ttl, limits::max_request_ttl);
-    if (settings.request_ttl < 2 * settings.timeout)
-        throw error{errc::invalid_config,
-                    "config::request_ttl: less than twice config::timeout, until when a call with "
-                    "an id may be sent again (got " +
-                        text_of(settings.request_ttl) + ", expected at least " +
-                        text_of(2 * settings.timeout) + ")"};
-    check("min_key_ttl", settings.min_key_ttl, milliseconds{0},
+    check("advanced.tcp_user_timeout", settings.advanced.tcp_user_timeout, milliseconds{0}, most);
+    check("advanced.request_ttl", settings.advanced.request_ttl, limits::min_request_ttl,
+          limits::max_request_ttl);
+    if (settings.advanced.request_ttl < 2 * settings.timeout)
+        throw error{
+            errc::invalid_config,
+            "config::advanced.request_ttl: less than twice config::timeout, until when a call with "
+            "an id may be sent again (got " +
+                text_of(settings.advanced.request_ttl) + ", expected at least " +
+                text_of(2 * settings.timeout) + ")"};
+    check("advanced.min_key_ttl", settings.advanced.min_key_ttl, milliseconds{0},
           milliseconds{std::chrono::hours{24} * 366});
 }
 
@@ -88,36 +91,39 @@ void check_share(const fraction& part) {
 
 void check_bounds(const config& settings) {
     using size = std::size_t;
-    check("max_in_flight", settings.max_in_flight, size{1}, size{16'777'216});
-    check("max_waiting", settings.max_waiting, size{1}, size{16'777'216});
-    check("batch_size", settings.batch_size, size{1}, size{1'024});
-    check("batches_in_flight", settings.batches_in_flight, size{1}, size{64});
-    check("deny_cache", settings.deny_cache, size{0}, size{16'777'216});
-    check("max_leases", settings.max_leases, size{0}, size{16'777'216});
-    check("local_max_states", settings.local_max_states, size{1}, size{1'073'741'824});
+    check("advanced.max_in_flight", settings.advanced.max_in_flight, size{1}, size{16'777'216});
+    check("advanced.max_waiting", settings.advanced.max_waiting, size{1}, size{16'777'216});
+    check("advanced.batch_size", settings.advanced.batch_size, size{1}, size{1'024});
+    check("advanced.batches_in_flight", settings.advanced.batches_in_flight, size{1}, size{64});
+    check("advanced.deny_cache", settings.advanced.deny_cache, size{0}, size{16'777'216});
+    check("advanced.max_leases", settings.advanced.max_leases, size{0}, size{16'777'216});
+    check("advanced.local_max_states", settings.advanced.local_max_states, size{1},
+          size{1'073'741'824});
     check("counted_policies", settings.counted_policies, size{0}, limits::max_policies);
-    check("resp_version", settings.resp_version, 2, 3);
+    check("advanced.resp_version", settings.advanced.resp_version, 2, 3);
 }
 
 void check_hash_tags(std::size_t count) {
-    check("hash_tags", count, std::size_t{1}, redis::slot_count);
+    check("advanced.hash_tags", count, std::size_t{1}, redis::slot_count);
     if (!std::has_single_bit(count))
-        throw error{errc::invalid_config, "config::hash_tags: not a power of two (got " +
+        throw error{errc::invalid_config, "config::advanced.hash_tags: not a power of two (got " +
                                               text_of(count) + ", expected " +
                                               text_of(std::bit_floor(count)) + " or " +
                                               text_of(std::bit_ceil(count)) + ")"};
 }
 
 void check_enumerators(const config& settings) {
-    check_enumerator([] { return "config::mode"; }, settings.mode,
+    check_enumerator([] { return "config::advanced.mode"; }, settings.advanced.mode,
                      {execution_mode::script, execution_mode::function, execution_mode::multi},
                      errc::invalid_config);
-    check_enumerator([] { return "config::server_module"; }, settings.server_module,
-                     {module_use::if_available, module_use::required, module_use::never},
-                     errc::invalid_config);
-    if (settings.server_module == module_use::required && settings.mode == execution_mode::multi)
-        throw error{errc::invalid_config, "config::server_module is required, but config::mode is "
-                                          "multi, which does not use it"};
+    check_enumerator(
+        [] { return "config::advanced.server_module"; }, settings.advanced.server_module,
+        {module_use::if_available, module_use::required, module_use::never}, errc::invalid_config);
+    if (settings.advanced.server_module == module_use::required &&
+        settings.advanced.mode == execution_mode::multi)
+        throw error{errc::invalid_config,
+                    "config::advanced.server_module is required, but config::advanced.mode is "
+                    "multi, which does not use it"};
     check_failure_mode([] { return "config::on_failure"; }, settings.on_failure,
                        errc::invalid_config);
 }
@@ -184,25 +190,27 @@ void check_credentials_sources(const config& settings, const redis::address& whe
         refuse("credentials", "is memory:");
     if (settings.credentials && (!where.user.empty() || !where.password.empty()))
         refuse("credentials", "has a user or a password");
-    if (settings.sentinel_credentials && where.kind != address::kind::sentinel)
-        refuse("sentinel_credentials", "is not a redis+sentinel:// address");
+    if (settings.advanced.sentinel_credentials && where.kind != address::kind::sentinel)
+        refuse("advanced.sentinel_credentials", "is not a redis+sentinel:// address");
 }
 
 void check_cluster_options(const config& settings, const redis::address& where) {
     const auto is_cluster = where.kind == redis::address::kind::cluster;
-    if (is_cluster && settings.mode == execution_mode::multi)
-        throw error{errc::invalid_config, "config::mode is multi, which needs one server, but "
-                                          "config::server is a redis+cluster:// address"};
-    if (settings.may_connect && !is_cluster)
-        throw error{errc::invalid_config, "config::may_connect is given, but config::server is "
-                                          "not a redis+cluster:// address"};
+    if (is_cluster && settings.advanced.mode == execution_mode::multi)
+        throw error{errc::invalid_config,
+                    "config::advanced.mode is multi, which needs one server, but "
+                    "config::server is a redis+cluster:// address"};
+    if (settings.advanced.may_connect && !is_cluster)
+        throw error{errc::invalid_config,
+                    "config::advanced.may_connect is given, but config::server is "
+                    "not a redis+cluster:// address"};
 }
 
 void validate(const config& settings) {
     core::check_name(settings.prefix, "config::prefix", true, errc::invalid_config);
     check_times(settings);
     check_share(settings.local_fraction);
-    check_hash_tags(settings.hash_tags);
+    check_hash_tags(settings.advanced.hash_tags);
     check_bounds(settings);
     check_enumerators(settings);
 }

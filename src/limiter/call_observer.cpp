@@ -64,9 +64,9 @@ std::unique_ptr<call_observer> call_observer::make(const config& settings) {
 
 call_observer::call_observer(const config& settings)
     : counter_(settings.counted_policies), on_decision_(settings.on_decision),
-      allowed_{.every = settings.audit_sampling.allowed},
-      denied_{.every = settings.audit_sampling.denied},
-      failed_{.every = settings.audit_sampling.failed} {}
+      allowed_{.every = settings.advanced.audit_sampling.allowed},
+      denied_{.every = settings.advanced.audit_sampling.denied},
+      failed_{.every = settings.advanced.audit_sampling.failed} {}
 
 std::size_t call_observer::room_for(std::string_view key) const noexcept {
     return on_decision_ ? std::min(key.size(), limits::plain_key_bytes) : 0;

@@ -44,7 +44,7 @@ constexpr std::size_t most_masters = 1'000;
 cluster_backend::cluster_backend(limiter_core& core, const config& settings,
                                  const redis::address& where)
     : redis_backend(core, settings, where.password), settings_(settings), where_(where),
-      tls_(make_tls(settings, where)), tags_(settings.hash_tags), route_(tags_.count()),
+      tls_(make_tls(settings, where)), tags_(settings.advanced.hash_tags), route_(tags_.count()),
       map_problems_(reports().problems(), problem_source::kind::node),
       finder_(core.own_executor(), core.lock(), map_settings_of(settings, where, tls_),
               map_problems_, *this),
@@ -84,7 +84,8 @@ cluster_backend::member& cluster_backend::add_member() {
 }
 
 bool cluster_backend::may_connect(const redis::host_port& server) const {
-    return !settings_.may_connect || settings_.may_connect(server.host, server.port);
+    return !settings_.advanced.may_connect ||
+           settings_.advanced.may_connect(server.host, server.port);
 }
 
 cluster_backend::member* cluster_backend::find_member(const redis::host_port& server) noexcept {
@@ -105,7 +106,8 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
     }
     if (!may_connect(server)) {
         reports().problems().note_own(errc::unavailable, phase::resolve,
-                                      "config::may_connect does not allow node", to_string(server));
+                                      "config::advanced.may_connect does not allow node",
+                                      to_string(server));
         finder_.request(); // another one may serve its slots by now
         return homeless();
     }
@@ -123,7 +125,7 @@ cluster_backend::member& cluster_backend::member_of(std::size_t group) {
         return *route_[group];
     const auto slot = tags_.slot(group);
     if (const auto* owner = finder_.map().owner(slot)) {
-        if (is_in_call_ && settings_.may_connect && find_member(*owner) == nullptr) {
+        if (is_in_call_ && settings_.advanced.may_connect && find_member(*owner) == nullptr) {
             reroute_at(steady_now()); // it runs on the executor
             return homeless();
         }

@@ -84,7 +84,8 @@ void report(const core::compiled_policy& rules, bool allowed, decision& d) noexc
 
 fallback::fallback(const config& settings)
     : mode_(settings.on_failure), part_(settings.local_fraction),
-      states_(settings.local_max_states), ask_again_(settings.reconnect_delay_max) {}
+      states_(settings.advanced.local_max_states),
+      ask_again_(settings.advanced.reconnect_delay_max) {}
 
 /// Returns the mode of a single call. Processes that each wait for a whole limit would send a
 /// multiple of it to what `wait` protects, so there `local` needs to be chosen.

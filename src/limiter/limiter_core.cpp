@@ -42,17 +42,19 @@ constexpr std::size_t handlers_per_thread = 32;
 }
 
 [[nodiscard]] std::optional<deny_cache> make_deny_cache(const config& c, bool has_server) {
-    if (!has_server || c.deny_cache == 0 || c.mode == execution_mode::multi || c.clock)
+    if (!has_server || c.advanced.deny_cache == 0 || c.advanced.mode == execution_mode::multi ||
+        c.advanced.clock)
         return std::nullopt;
-    return std::optional<deny_cache>{std::in_place, c.deny_cache,
-                                     std::chrono::microseconds{c.deny_cache_max_age}.count(),
-                                     steady_now};
+    return std::optional<deny_cache>{
+        std::in_place, c.advanced.deny_cache,
+        std::chrono::microseconds{c.advanced.deny_cache_max_age}.count(), steady_now};
 }
 
 [[nodiscard]] std::optional<lease_table> make_leases(const config& c, bool has_server) {
-    if (!has_server || c.max_leases == 0 || c.mode == execution_mode::multi || c.clock)
+    if (!has_server || c.advanced.max_leases == 0 || c.advanced.mode == execution_mode::multi ||
+        c.advanced.clock)
         return std::nullopt;
-    return std::optional<lease_table>{std::in_place, c.max_leases, steady_now};
+    return std::optional<lease_table>{std::in_place, c.advanced.max_leases, steady_now};
 }
 
 } // namespace
@@ -63,9 +65,10 @@ limiter_core::limiter_core(asio::any_io_executor executor, const config& setting
     : executor_(std::move(executor)),
       own_executor_(settings.thread_safe ? strand_on(executor_) : executor_),
       calls_(std::make_shared<call_pool>(settings.thread_safe)), lock_(calls_->lock),
-      thread_check_(executor_, settings.thread_safe), clock_(settings.clock),
+      thread_check_(executor_, settings.thread_safe), clock_(settings.advanced.clock),
       denials_(make_deny_cache(settings, has_server)), leases_(make_leases(settings, has_server)),
-      waits_(*this, settings.max_waiting), slots_(*this), filters_(*this, settings.on_event),
+      waits_(*this, settings.advanced.max_waiting), slots_(*this),
+      filters_(*this, settings.on_event),
       counter_(std::chrono::microseconds{settings.timeout}.count()),
       observer_(call_observer::make(settings)) {
     (void)hash::process_secret();

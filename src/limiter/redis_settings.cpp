@@ -18,8 +18,8 @@ namespace {
 /// A Sentinel that is silent is noticed within this time, however long calls may take.
 constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
 
-/// An attempt to connect takes at most half as long again as `config::connect_timeout`, and reports
-/// what it has found out by then; a node that is asked for the map is given up later.
+/// An attempt to connect takes at most half as long again as `config::advanced.connect_timeout`,
+/// and reports what it has found out by then; a node that is asked for the map is given up later.
 constexpr std::int64_t map_timeout_part = 2;
 
 /// Returns the first nonce of a limiter, so that two limiters rarely share one.
@@ -34,7 +34,8 @@ constexpr std::int64_t map_timeout_part = 2;
 
 [[nodiscard]] redis::script_command command_of(const config& c) noexcept {
     using redis::script_command;
-    return c.mode == execution_mode::function ? script_command::fcall : script_command::evalsha;
+    return c.advanced.mode == execution_mode::function ? script_command::fcall
+                                                       : script_command::evalsha;
 }
 
 [[nodiscard]] redis::session_settings session_settings_of(const config& c,
@@ -44,15 +45,15 @@ constexpr std::int64_t map_timeout_part = 2;
             .password = a.password,
             .credentials_source = c.credentials,
             .database = a.database,
-            .probe_key =
-                c.prefix + ":{" + std::string{redis::key_tags{c.hash_tags}.text(0)} + "}:probe",
-            .protocol = c.resp_version,
-            .transactions = c.mode == execution_mode::multi,
+            .probe_key = c.prefix + ":{" +
+                         std::string{redis::key_tags{c.advanced.hash_tags}.text(0)} + "}:probe",
+            .protocol = c.advanced.resp_version,
+            .transactions = c.advanced.mode == execution_mode::multi,
             .command = command_of(c),
-            .server_module = c.server_module,
-            .connect_timeout = in_us(c.connect_timeout),
-            .reconnect_delay_min = in_us(c.reconnect_delay_min),
-            .reconnect_delay_max = in_us(c.reconnect_delay_max),
+            .server_module = c.advanced.server_module,
+            .connect_timeout = in_us(c.advanced.connect_timeout),
+            .reconnect_delay_min = in_us(c.advanced.reconnect_delay_min),
+            .reconnect_delay_max = in_us(c.advanced.reconnect_delay_max),
             .plain_tcp = a.kind != redis::address::kind::unix_socket && !a.tls,
             .seed = std::random_device{}()};
 }
@@ -61,9 +62,10 @@ constexpr std::int64_t map_timeout_part = 2;
     return {.misses = limits::breaker_failures,
             .probes = limits::breaker_probes,
             .probe_timeout = in_us(c.timeout),
-            .pause_least = in_us(c.reconnect_delay_min),
-            .pause_most = std::max(in_us(c.reconnect_delay_min),
-                                   in_us(std::min(c.reconnect_delay_max, limits::probe_pause_max))),
+            .pause_least = in_us(c.advanced.reconnect_delay_min),
+            .pause_most =
+                std::max(in_us(c.advanced.reconnect_delay_min),
+                         in_us(std::min(c.advanced.reconnect_delay_max, limits::probe_pause_max))),
             .seed = std::random_device{}()};
 }
 
@@ -71,21 +73,21 @@ constexpr std::int64_t map_timeout_part = 2;
 /// may be long. Scripts reply with states.
 [[nodiscard]] redis::resp::decoder::long_bulks long_bulks_of(const config& c) noexcept {
     using redis::resp::decoder;
-    return c.mode == execution_mode::multi ? decoder::long_bulks::empty
-                                           : decoder::long_bulks::malformed;
+    return c.advanced.mode == execution_mode::multi ? decoder::long_bulks::empty
+                                                    : decoder::long_bulks::malformed;
 }
 
 [[nodiscard]] redis::queue_settings queue_settings_of(const config& c) {
     return {.prefix = c.prefix,
-            .tags = redis::key_tags{c.hash_tags},
-            .batch_size = c.batch_size,
-            .batches_in_flight = c.batches_in_flight,
-            .max_in_flight = c.max_in_flight,
-            .minimum_ttl_ms = c.min_key_ttl.count(),
-            .request_ttl_ms = c.request_ttl.count(),
+            .tags = redis::key_tags{c.advanced.hash_tags},
+            .batch_size = c.advanced.batch_size,
+            .batches_in_flight = c.advanced.batches_in_flight,
+            .max_in_flight = c.advanced.max_in_flight,
+            .minimum_ttl_ms = c.advanced.min_key_ttl.count(),
+            .request_ttl_ms = c.advanced.request_ttl.count(),
             .first_nonce = first_nonce(),
             .command = command_of(c),
-            .server_module = c.server_module,
+            .server_module = c.advanced.server_module,
             .grace = in_us(c.timeout),
             .clock = steady_now};
 }
@@ -103,11 +105,12 @@ redis::connection_settings connection_settings_of(const config& c, const redis::
             .where = a,
             .tls = std::move(tls),
             .may_move = is_behind_sentinel(a),
-            .tcp = {.keep_alive = c.tcp_keep_alive, .user_timeout = c.tcp_user_timeout},
+            .tcp = {.keep_alive = c.advanced.tcp_keep_alive,
+                    .user_timeout = c.advanced.tcp_user_timeout},
             .long_bulks = long_bulks_of(c),
             .timeout = in_us(c.timeout),
             .ping_timeout = in_us(limits::ping_timeout),
-            .ping_interval = in_us(c.ping_interval)};
+            .ping_interval = in_us(c.advanced.ping_interval)};
 }
 
 redis::connection_settings sentinel_settings_of(const config& c, const redis::address& a,
@@ -116,7 +119,7 @@ redis::connection_settings sentinel_settings_of(const config& c, const redis::ad
     auto& s = made.session;
     s.role = redis::server_role::sentinel;
     s.user = s.password = {};
-    s.credentials_source = c.sentinel_credentials;
+    s.credentials_source = c.advanced.sentinel_credentials;
     s.database = 0;
     s.protocol = 3;
     s.transactions = s.executes_calls = false;
@@ -138,11 +141,11 @@ redis::connection_settings node_settings_of(const config& c, const redis::addres
 redis::map_finder_settings map_settings_of(const config& c, const redis::address& a,
                                            shared_tls tls) {
     auto made = redis::map_finder_settings{
-        .refresh = {.reply_timeout = map_timeout_part * in_us(c.connect_timeout),
+        .refresh = {.reply_timeout = map_timeout_part * in_us(c.advanced.connect_timeout),
                     .seed = std::random_device{}()},
         .connection = node_settings_of(c, a.at(a.hosts.front()), std::move(tls)),
         .seeds = a.hosts,
-        .may_connect = [may_connect = c.may_connect](const redis::host_port& server) {
+        .may_connect = [may_connect = c.advanced.may_connect](const redis::host_port& server) {
             return !may_connect || may_connect(server.host, server.port);
         }};
     made.connection.session.executes_calls = false;
@@ -161,7 +164,7 @@ std::unique_ptr<redis::script_queue> make_node_queue(const config& c) {
 std::unique_ptr<redis::call_queue> make_queue(const config& c, const redis::address& a) {
     auto settings = queue_settings_of(c);
     settings.keeps_read_only = is_behind_sentinel(a);
-    if (c.mode == execution_mode::multi)
+    if (c.advanced.mode == execution_mode::multi)
         return std::make_unique<redis::multi_queue>(std::move(settings));
     return std::make_unique<redis::script_queue>(std::move(settings));
 }

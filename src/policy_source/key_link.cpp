@@ -48,9 +48,9 @@ constexpr std::int64_t redirection_pause = 100'000;
 
 key_link::key_link(source_core& core, const config& settings, const redis::address& where,
                    const std::string& key, std::int64_t poll_interval, link_owner& owner)
-    : core_(core), owner_(owner), where_(where), may_connect_(settings.may_connect),
+    : core_(core), owner_(owner), where_(where), may_connect_(settings.advanced.may_connect),
       tls_(make_tls(settings, where)), slot_(redis::hash_slot(key)), poll_interval_(poll_interval),
-      patience_(in_us(settings.connect_timeout) + poll_interval),
+      patience_(in_us(settings.advanced.connect_timeout) + poll_interval),
       problems_(where.password, steady_now), node_problems_(problems_, problem_source::kind::node),
       requests_(key,
                 is_cluster(where) ? static_cast<redis::error_sink&>(node_problems_) : problems_),
@@ -196,8 +196,8 @@ void key_link::follow(const redis::redirection& moved) {
 bool key_link::may_connect_to(const redis::host_port& node) {
     if (!may_connect_ || may_connect_(node.host, node.port))
         return true;
-    problems_.note_own(errc::unavailable, phase::resolve, "config::may_connect does not allow node",
-                       to_string(node));
+    problems_.note_own(errc::unavailable, phase::resolve,
+                       "config::advanced.may_connect does not allow node", to_string(node));
     return false;
 }
 

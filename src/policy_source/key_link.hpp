@@ -6,7 +6,7 @@
 //
 // It is a connection of its own, as a document of megabytes must not delay calls, and a program may
 // have many limiters and one document. It has no breaker: a question costs nothing and has no
-// deadline, and a server that does not answer is reported after `config::connect_timeout`.
+// deadline, and a server that does not answer is reported after `config::advanced.connect_timeout`.
 
 #pragma once
 

@@ -75,10 +75,10 @@ const auto by_name = std::string{"redis://localhost:"};
 [[nodiscard]] config settings(const std::string& server, execution_mode how) {
     auto c = config{};
     c.server = server;
-    c.mode = how;
+    c.advanced.mode = how;
     c.timeout = 5s;
     c.on_failure = failure_mode::error;
-    c.reconnect_delay_min = c.reconnect_delay_max = 1ms;
+    c.advanced.reconnect_delay_min = c.advanced.reconnect_delay_max = 1ms;
     return c;
 }
 
@@ -310,7 +310,8 @@ void fail_each(const config& settings, way how, test::live* witness, Play play,
 }
 
 void fail_each_on(const test::redis_server& server, const config& settings, way how) {
-    auto witness = test::live{server.unix_address(), [&](config& c) { c.mode = how.mode; }};
+    auto witness =
+        test::live{server.unix_address(), [&](config& c) { c.advanced.mode = how.mode; }};
     fail_each(settings, how, &witness, [&](conversation& c) {
         c.make();
         c.call();
@@ -354,7 +355,7 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_with_functions_may_fail)
 BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_with_a_host_by_name_may_fail) {
     const auto server = test::redis_server{{.tcp = true}};
     auto c = settings(by_name + std::to_string(server.port()), execution_mode::script);
-    c.connect_timeout = 100ms;
+    c.advanced.connect_timeout = 100ms;
     fail_each_on(server, c, by_script);
 }
 
@@ -413,7 +414,7 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_with_a_cluster_may_fail)
 BOOST_AUTO_TEST_CASE(from_any_allocation_on_there_may_be_no_memory_at_all) {
     auto server = test::redis_server{};
     for (const auto& how : {by_script, by_transaction}) {
-        auto witness = test::live{server.address(), [&](config& c) { c.mode = how.mode; }};
+        auto witness = test::live{server.address(), [&](config& c) { c.advanced.mode = how.mode; }};
         fail_each(
             settings(server.address(), how.mode), how, &witness, [](conversation& c) { c.begin(); },
             for_ever);
@@ -453,7 +454,8 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_counters_per_policy_and_audit_logs_may_
 BOOST_AUTO_TEST_CASE(every_allocation_may_fail_while_there_is_no_server) {
     auto c = settings("unix:/nowhere/at/all", execution_mode::script);
     c.on_failure = failure_mode::local;
-    c.reconnect_delay_min = c.reconnect_delay_max = 1h; // no call waits for another attempt
+    c.advanced.reconnect_delay_min = c.advanced.reconnect_delay_max =
+        1h; // no call waits for another attempt
     fail_each(c, by_script, nullptr, [](conversation& of) {
         of.make();
         of.call();

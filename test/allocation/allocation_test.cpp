@@ -128,11 +128,12 @@ class meter {
                              execution_mode how = execution_mode::script) {
     auto c = config{};
     c.server = server;
-    c.mode = how;
+    c.advanced.mode = how;
     c.timeout = 10s;
-    c.ping_interval = 0ms; // only what the test asks for is sent
-    c.deny_cache = 0;
-    c.batch_size = 256; // for all callers, or how many batches wait would be a matter of chance
+    c.advanced.ping_interval = 0ms; // only what the test asks for is sent
+    c.advanced.deny_cache = 0;
+    c.advanced.batch_size =
+        256; // for all callers, or how many batches wait would be a matter of chance
     return c;
 }
 
@@ -380,7 +381,7 @@ BOOST_AUTO_TEST_CASE(calls_with_ids_allocate_nothing) {
     for (const auto& p : {rules, policy{"p", gcra(1000, 1s)}.with_storage(storage::shared_hash),
                           policy{"log", sliding_log(100, 1s)}}) {
         auto settings = patient(server.address());
-        settings.request_ttl = 20s; // so that the server keeps few of them
+        settings.advanced.request_ttl = 20s; // so that the server keeps few of them
         auto m = meter{};
         await_calls_with_ids(settings, p, 256, m);
         m.check("256 coroutines, Redis, ids");
@@ -405,7 +406,7 @@ BOOST_AUTO_TEST_CASE(counted_and_audited_calls_allocate_nothing) {
 BOOST_AUTO_TEST_CASE(a_flood_that_the_deny_cache_answers_allocates_nothing) {
     auto server = test::redis_server{};
     auto settings = patient(server.address());
-    settings.deny_cache = 500;
+    settings.advanced.deny_cache = 500;
     auto m = meter{};
     await_calls(settings, policy{"flood", gcra(1, 24h).burst(1)}, 256, m);
     m.check("256 coroutines, refused");

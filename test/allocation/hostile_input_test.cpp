@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_hostile_reply_ends_the_connection_before_it_fills_memory)
         auto settings = config{};
         settings.server = peer.address();
         settings.timeout = 10s;
-        settings.ping_interval = 0ms; // only what the test asks for is sent
+        settings.advanced.ping_interval = 0ms; // only what the test asks for is sent
         test::errors_come_through(settings);
         auto asks = limiter{context.get_executor(), settings};
         const auto rules = policy{"p", gcra(10, 1s)};

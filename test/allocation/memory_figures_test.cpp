@@ -79,7 +79,7 @@ void check_calls(std::string_view what, std::size_t calls, std::int64_t least, s
     auto settings = config{};
     settings.server = "unix:/nonexistent/redis";
     settings.timeout = 1h;
-    settings.request_ttl = 24h;
+    settings.advanced.request_ttl = 24h;
     settings.on_failure = failure_mode::error;
     auto l = limiter{context.get_executor(), settings};
     const auto before = allocated();

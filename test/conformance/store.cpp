@@ -130,7 +130,7 @@ class redis_store final : public store {
         c.timeout = std::chrono::seconds{10};
         c.on_failure = failure_mode::error;
         // The clock of a case may pass years while the server's passes a millisecond, or none.
-        c.min_key_ttl = std::chrono::hours{1};
+        c.advanced.min_key_ttl = std::chrono::hours{1};
         return c;
     }
 

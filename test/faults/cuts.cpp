@@ -36,11 +36,11 @@ constexpr auto before_handshake = fault{.kind = fault_kind::reset, .way = way::t
 [[nodiscard]] config settings(const std::string& server, fault_kind kind, const cut_options& o) {
     auto made = config{};
     made.server = server;
-    made.server_module = o.server_module;
+    made.advanced.server_module = o.server_module;
     made.timeout = kind == fault_kind::stall ? o.silence : patience;
-    made.ping_interval = 0ms;
-    made.connect_timeout = patience;
-    made.reconnect_delay_min = 1ms;
+    made.advanced.ping_interval = 0ms;
+    made.advanced.connect_timeout = patience;
+    made.advanced.reconnect_delay_min = 1ms;
     errors_come_through(made);
     return made;
 }

@@ -210,7 +210,8 @@ BOOST_AUTO_TEST_CASE(without_scripts_too_a_server_sees_the_transaction_and_nothi
     auto look = server.connect();
     const auto version = test::version_of(look);
     look.must({"SET", "witness", "alive"});
-    auto l = test::live{server.address(), [](config& c) { c.mode = execution_mode::multi; }};
+    auto l =
+        test::live{server.address(), [](config& c) { c.advanced.mode = execution_mode::multi; }};
     l.run([&]() -> asio::awaitable<void> { co_await l.limiter.ready(); });
     for (const auto& key : hostile) {
         const auto all = watch(server, [&] {

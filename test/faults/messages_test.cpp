@@ -42,10 +42,10 @@ struct scene {
         auto c = config{};
         c.server = proxy.address();
         c.timeout = 10s;
-        c.ping_interval = 0ms; // only what the test asks for is sent
-        c.connect_timeout = 10s;
-        c.reconnect_delay_min = 1ms;
-        c.reconnect_delay_max = 5ms;
+        c.advanced.ping_interval = 0ms; // only what the test asks for is sent
+        c.advanced.connect_timeout = 10s;
+        c.advanced.reconnect_delay_min = 1ms;
+        c.advanced.reconnect_delay_max = 5ms;
         test::errors_come_through(c);
         adjust(c);
         return c;
@@ -66,7 +66,7 @@ struct scene {
 void check_astray(fault_kind kind, way w, std::size_t message) {
     constexpr auto keys = std::int64_t{12};
     auto s = scene{{.kind = kind, .way = w, .message = message}, [](config& c) {
-                       c.batch_size = 2;
+                       c.advanced.batch_size = 2;
                        c.timeout = 1s; // for replies that never come
                    }};
     const auto key = [](std::int64_t i) { return "key " + std::to_string(i); };
@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(a_write_that_is_stuck_keeps_no_call_beyond_its_deadline) {
         scene{{.kind = fault_kind::deaf, .way = way::to_server, .message = test::script_handshake},
               [](config& c) {
                   c.timeout = 300ms;
-                  c.batch_size = 1024;
-                  c.batches_in_flight = 64; // 15 MB, more than sockets hold
+                  c.advanced.batch_size = 1024;
+                  c.advanced.batches_in_flight = 64; // 15 MB, more than sockets hold
               }};
     test::run(s.context, [&]() -> asio::awaitable<void> {
         co_await s.limiter.ready();
@@ -201,8 +201,8 @@ BOOST_AUTO_TEST_CASE(a_write_that_is_stuck_keeps_no_call_beyond_its_deadline) {
 
 BOOST_AUTO_TEST_CASE(where_connections_are_refused_calls_are_told_at_once_until_they_are_not) {
     auto s = scene{{}, [](config& c) {
-                       c.reconnect_delay_min = 400ms; // longer than a call may take
-                       c.reconnect_delay_max = 500ms;
+                       c.advanced.reconnect_delay_min = 400ms; // longer than a call may take
+                       c.advanced.reconnect_delay_max = 500ms;
                        c.timeout = 100ms;
                    }};
     test::run(s.context, [&]() -> asio::awaitable<void> {

@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_million_calls_to_a_frozen_server_take_no_more_than_there_
                             c.timeout = 10s; // so that all are submitted before the first ends
                             test::errors_come_through(c);
                         }};
-    const auto cap = static_cast<std::int64_t>(config{}.max_in_flight);
+    const auto cap = static_cast<std::int64_t>(config{}.advanced.max_in_flight);
     l.run([&]() -> asio::awaitable<void> { co_await l.limiter.ready(); });
     // The cost of the bound is measured once, with a server that is slow for a moment.
     server.stop();

@@ -28,10 +28,10 @@ using steady = std::chrono::steady_clock;
 [[nodiscard]] config settings(const std::string& server, const conversation& c) {
     auto made = config{};
     made.server = server;
-    made.mode = c.mode;
+    made.advanced.mode = c.mode;
     made.timeout = 10s;
-    made.ping_interval = 0ms; // only what the test asks for is sent
-    made.connect_timeout = 10s;
+    made.advanced.ping_interval = 0ms; // only what the test asks for is sent
+    made.advanced.connect_timeout = 10s;
     errors_come_through(made);
     return made;
 }
@@ -155,12 +155,12 @@ class one_trial {
     [[nodiscard]] config trial_settings() const {
         auto made = settings(proxies_.address(), conversation_);
         const auto is_early = strikes_handshake(conversation_, trial_);
-        made.connect_timeout = is_early ? std::max(100ms, trial_.deadline) : 10s;
+        made.advanced.connect_timeout = is_early ? std::max(100ms, trial_.deadline) : 10s;
         made.timeout = is_early || ends_connection(trial_) ? 10s : trial_.deadline;
-        made.reconnect_delay_min = 1ms;
-        made.reconnect_delay_max = 4ms;
+        made.advanced.reconnect_delay_min = 1ms;
+        made.advanced.reconnect_delay_max = 4ms;
         if (made.server.starts_with("redis+cluster:"))
-            made.may_connect = [this](std::string_view /*host*/, std::uint16_t port) {
+            made.advanced.may_connect = [this](std::string_view /*host*/, std::uint16_t port) {
                 return proxies_.is_one_of(port); // whatever a flipped bit makes of an address
             };
         return made;

@@ -46,8 +46,8 @@ BOOST_AUTO_TEST_CASE(the_options_of_tcp_are_set) {
     const auto options_with = [&](std::chrono::seconds idle, std::chrono::milliseconds user) {
         tcp_options.clear();
         auto l = live{server.address(), [&](config& c) {
-                          c.tcp_keep_alive = idle;
-                          c.tcp_user_timeout = user;
+                          c.advanced.tcp_keep_alive = idle;
+                          c.advanced.tcp_user_timeout = user;
                       }};
         l.run([&]() -> asio::awaitable<void> {
             const auto ec = co_await l.ready();

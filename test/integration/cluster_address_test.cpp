@@ -34,9 +34,10 @@ const auto rules = policy{"p", gcra(1'000'000, 1h)};
 void check_refused(const std::string& address, std::string_view right) {
     for (const auto resp : {2, 3}) {
         auto l = live{address, [&](config& c) {
-                          c.resp_version = resp;
+                          c.advanced.resp_version = resp;
                           c.on_failure = failure_mode::local;
-                          c.reconnect_delay_max = 1h; // calls do not wait for the next attempt
+                          c.advanced.reconnect_delay_max =
+                              1h; // calls do not wait for the next attempt
                       }};
         l.run([&]() -> asio::awaitable<void> {
             const auto code = co_await l.ready();
@@ -127,7 +128,7 @@ void check_found_after(int maps_before, std::function<std::vector<test::slot_ran
     settings.server = "redis+cluster://127.0.0.1:" + std::to_string(own);
     settings.timeout = 10s; // a third of the time after which a map is asked for in any case
     settings.on_failure = failure_mode::error;
-    settings.may_connect = [&](std::string_view /*host*/, std::uint16_t port) {
+    settings.advanced.may_connect = [&](std::string_view /*host*/, std::uint16_t port) {
         return port != forbidden;
     };
     auto l = limiter{context.get_executor(), settings};

@@ -44,8 +44,8 @@ BOOST_AUTO_TEST_CASE(each_key_is_decided_by_the_node_that_serves_it) {
     auto c = redis_cluster{};
     for (const auto resp : {2, 3}) {
         // One node is enough to find the others.
-        auto l =
-            live{"redis+cluster://" + c.endpoint(1), [resp](config& s) { s.resp_version = resp; }};
+        auto l = live{"redis+cluster://" + c.endpoint(1),
+                      [resp](config& s) { s.advanced.resp_version = resp; }};
         l.run([&]() -> asio::awaitable<void> {
             const auto ec = co_await l.ready();
             BOOST_TEST(!ec, ec.message());
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(slots_move_under_load_and_every_call_is_decided_exactly_onc
 /// A node does not let scripts and modules name a key that it does not have any more.
 BOOST_AUTO_TEST_CASE(calls_that_erase_a_key_are_decided_while_its_hash_slot_moves) {
     auto c = redis_cluster{};
-    auto l = live{address_of(c), [](config& s) { s.hash_tags = 1; }};
+    auto l = live{address_of(c), [](config& s) { s.advanced.hash_tags = 1; }};
     const auto with_log = policy{"log", gcra(100, 1h), sliding_log(50, 1h)};
     l.run([&]() -> asio::awaitable<void> {
         for (const auto* key : {"erased", "other"})
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_forbidden_node_is_not_connected_to) {
     const auto forbidden = c.port(2);
     auto l = live{"redis+cluster://" + c.endpoint(0), [&](config& s) {
                       s.timeout = 100ms;
-                      s.may_connect = [=](std::string_view host, std::uint16_t port) {
+                      s.advanced.may_connect = [=](std::string_view host, std::uint16_t port) {
                           return host == "127.0.0.1" && port != forbidden;
                       };
                   }};
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_forbidden_node_is_not_connected_to) {
         co_await l.until_code(key, three_per_hour, errc::unavailable);
     });
     BOOST_TEST(l.limiter.last_error().value().text ==
-               "config::may_connect does not allow node " + c.endpoint(2));
+               "config::advanced.may_connect does not allow node " + c.endpoint(2));
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_without_an_owner_is_named) {
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_in_no_cluster_is_refused_with_its_address)
     for (const auto resp : {2, 3}) {
         auto l =
             live{"redis+cluster://127.0.0.1:" + std::to_string(server.port()), [resp](config& s) {
-                     s.resp_version = resp;
+                     s.advanced.resp_version = resp;
                      test::give_up_early(s);
                  }};
         l.run([&]() -> asio::awaitable<void> {

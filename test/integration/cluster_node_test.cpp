@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(many_callers_on_a_cluster_of_one_node_are_decided_exactly) 
         for (const auto is_connected : {false, true}) {
             const auto tag = std::to_string(resp) + (is_connected ? "a" : "b");
             auto l = live{c.server.address(), [resp](config& s) {
-                              s.resp_version = resp;
+                              s.advanced.resp_version = resp;
                               s.on_failure = failure_mode::local; // which must not decide anything
                           }};
             l.run([&]() -> asio::awaitable<void> {
@@ -91,8 +91,8 @@ BOOST_AUTO_TEST_CASE(many_callers_of_a_user_without_info_are_decided_exactly) {
     auto c = cluster{};
     c.look.must({"ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-info"});
     auto l = live{"unix://ann:pw@" + c.server.socket(), [](config& s) {
-                      s.resp_version = 2;
-                      s.batch_size = 32; // several batches are refused
+                      s.advanced.resp_version = 2;
+                      s.advanced.batch_size = 32; // several batches are refused
                       s.on_failure = failure_mode::local;
                   }};
     l.run([&]() -> asio::awaitable<void> {
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_is_served_elsewhere_is_an_error_in_every_failur
         for (const auto how : {execution_mode::script, execution_mode::multi}) {
             auto l = live{server.address(), [&](config& s) {
                               s.on_failure = instead;
-                              s.mode = how;
+                              s.advanced.mode = how;
                           }};
             l.run([&]() -> asio::awaitable<void> {
                 for (auto i = 0; i < 10; ++i) { // more than open the circuit breaker

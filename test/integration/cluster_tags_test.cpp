@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_user_a_tenant_and_all_are_checked_in_one_step_on_whicheve
     auto c = redis_cluster{};
     for (const std::size_t hash_tags : {64U, 1U, 16'384U}) {
         auto l = live{"redis+cluster://" + c.endpoint(0), [&](config& s) {
-                          s.hash_tags = hash_tags;
+                          s.advanced.hash_tags = hash_tags;
                           s.prefix = "tags" + std::to_string(hash_tags);
                       }};
         l.run([&]() -> asio::awaitable<void> {
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(checks_with_differing_tags_or_none_are_refused_and_charge_n
 
 BOOST_AUTO_TEST_CASE(one_tag_lets_any_keys_be_checked_together) {
     auto c = redis_cluster{};
-    auto l = live{"redis+cluster://" + c.endpoint(0), [](config& s) { s.hash_tags = 1; }};
+    auto l = live{"redis+cluster://" + c.endpoint(0), [](config& s) { s.advanced.hash_tags = 1; }};
     l.run([&]() -> asio::awaitable<void> {
         for (auto i = 0; i < 50; ++i) {
             const auto keys = std::array{"a" + std::to_string(i), "b" + std::to_string(i)};
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(each_verb_and_storage_works_with_any_number_of_tags) {
     const auto filter = bloom_filter{"filter", {.capacity = 20'000'000}};
     for (const std::size_t hash_tags : {1U, 2U, 4U, 8U, 128U, 16'384U}) {
         auto l = live{"redis+cluster://" + c.endpoint(0), [&](config& s) {
-                          s.hash_tags = hash_tags;
+                          s.advanced.hash_tags = hash_tags;
                           s.prefix = "tags" + std::to_string(hash_tags);
                       }};
         l.run([&]() -> asio::awaitable<void> {
@@ -179,8 +179,8 @@ BOOST_AUTO_TEST_CASE(names_have_the_tag_of_the_common_tag_in_both_execution_mode
         for (const std::size_t hash_tags : {1U, 64U, 512U}) {
             const auto tags = redis::key_tags{hash_tags};
             auto l = live{server.address(), [&](config& s) {
-                              s.hash_tags = hash_tags;
-                              s.mode = mode;
+                              s.advanced.hash_tags = hash_tags;
+                              s.advanced.mode = mode;
                           }};
             const auto plain = key::user("ann");
             const auto tagged = plain.tagged("acme");

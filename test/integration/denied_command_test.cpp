@@ -56,7 +56,7 @@ constexpr auto period = 24h * 1'800;
 
 [[nodiscard]] live client(const std::string& address) {
     return live{address, [](config& c) {
-                    c.deny_cache = 0;
+                    c.advanced.deny_cache = 0;
                     c.timeout = 20s;
                 }};
 }

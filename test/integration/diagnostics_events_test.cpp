@@ -31,7 +31,7 @@ const auto rules = policy{"p", gcra(100'000, 1h)};
     return [&seen, more](config& c) {
         c.on_event = [&seen](const event& e) { seen.push_back(e); };
         c.on_failure = failure_mode::local;
-        c.deny_cache = 0;
+        c.advanced.deny_cache = 0;
         if (more)
             more(c);
     };
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_denial_after_a_call_that_was_permitted_is_an_event_of_its
         const auto command = std::string{calls == execution_mode::script ? "setrange" : "zadd"};
         look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~*", "+@all"});
         auto l = live{"unix://ann:pw@" + server.socket(),
-                      collecting(seen, [calls](config& c) { c.mode = calls; })};
+                      collecting(seen, [calls](config& c) { c.advanced.mode = calls; })};
         l.run([&]() -> asio::awaitable<void> {
             co_await l.until_it_works("k", p);
             for (auto i = 1; i <= 2; ++i) { // the second one within a second of the first

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_access_the_keys_of_some_policies_only_can_us
     for (const auto how : {execution_mode::script, execution_mode::multi}) {
         auto seen = std::vector<event>{};
         auto l = live{"unix://ann:pw@" + server.socket(), [&](config& c) {
-                          c.mode = how;
+                          c.advanced.mode = how;
                           c.on_failure = failure_mode::local;
                           c.on_event = [&](const event& e) { seen.push_back(e); };
                       }};
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_server_on_which_a_needed_command_was_renamed_is_refused_b
                                       {"--rename-command", command, "x" + command});
         auto server = test::redis_server{settings};
         auto l = live{server.address(), [how](config& c) {
-                          c.mode = how;
+                          c.advanced.mode = how;
                           c.on_failure = failure_mode::local;
                           test::give_up_early(c);
                       }};
@@ -162,8 +162,8 @@ BOOST_AUTO_TEST_CASE(a_user_without_a_command_that_transactions_need_is_refused_
         look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", keys, "+@all", minus});
         for (const auto resp : {2, 3}) {
             auto l = live{"unix://ann:pw@" + server.socket(), [resp](config& c) {
-                              c.mode = execution_mode::multi;
-                              c.resp_version = resp;
+                              c.advanced.mode = execution_mode::multi;
+                              c.advanced.resp_version = resp;
                           }};
             l.run([&]() -> asio::awaitable<void> {
                 const auto ec = co_await l.ready();
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_user_with_just_the_rights_that_transactions_need_is_ready
                "+time",      "+multi",  "+exec",  "+zadd",    "+zremrangebyscore",
                "+zrevrange", "+zcount", "+pttl",  "+pexpire", "+zrem"});
     auto l = live{"unix://plain:pw@" + server.socket(),
-                  [](config& c) { c.mode = execution_mode::multi; }};
+                  [](config& c) { c.advanced.mode = execution_mode::multi; }};
     l.run([&]() -> asio::awaitable<void> {
         const auto ec = co_await l.ready();
         BOOST_TEST(!ec, ec.message());
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_denied_after_the_handshake_is_named_witho
         look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~*", "+@all"});
         auto causes = std::vector<problem>{};
         auto l = live{"unix://ann:pw@" + server.socket(), [&](config& c) {
-                          c.mode = execution_mode::multi;
+                          c.advanced.mode = execution_mode::multi;
                           c.on_event = [&](const event& e) {
                               if (e.kind == event_kind::permission_denied)
                                   causes.push_back(e.cause.value());
@@ -271,8 +271,8 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_denied_when_tokens_are_given_back_is_name
     auto server = test::redis_server{};
     auto look = server.connect();
     look.must({"ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-renamenx"});
-    auto l =
-        live{"unix://ann:pw@" + server.socket(), [](config& c) { c.mode = execution_mode::multi; }};
+    auto l = live{"unix://ann:pw@" + server.socket(),
+                  [](config& c) { c.advanced.mode = execution_mode::multi; }};
     l.run([&]() -> asio::awaitable<void> {
         const auto window = policy{"window", fixed_window(1, 1h).from_first()};
         (void)co_await l.limiter.allow("k", window);
@@ -289,8 +289,8 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_is_ready_for_transactions_until_a_call_w
     auto look = server.connect();
     look.must({"REPLICAOF", "127.0.0.1", "1"});
     auto l = live{server.address(), [](config& c) {
-                      c.mode = execution_mode::multi;
-                      c.reconnect_delay_max = 10ms;
+                      c.advanced.mode = execution_mode::multi;
+                      c.advanced.reconnect_delay_max = 10ms;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.limiter.ready();
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_is_ready_for_transactions_until_a_call_w
 BOOST_AUTO_TEST_CASE(a_read_only_server_opens_the_breaker_and_is_used_when_it_is_writable) {
     auto server = test::redis_server{};
     auto look = server.connect();
-    auto l = live{server.address(), [](config& c) { c.reconnect_delay_max = 10ms; }};
+    auto l = live{server.address(), [](config& c) { c.advanced.reconnect_delay_max = 10ms; }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);
         look.must({"REPLICAOF", "127.0.0.1", "1"});

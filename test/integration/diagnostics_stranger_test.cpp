@@ -37,8 +37,8 @@ BOOST_AUTO_TEST_CASE(a_plain_connection_to_a_tls_server_is_a_bad_reply) {
     for (const auto resp : {2, 3}) {
         auto l =
             live{"redis://127.0.0.1:" + std::to_string(server.server.port()), [resp](config& c) {
-                     c.reconnect_delay_max = 1h;
-                     c.resp_version = resp;
+                     c.advanced.reconnect_delay_max = 1h;
+                     c.advanced.resp_version = resp;
                  }};
         l.run([&]() -> asio::awaitable<void> {
             const auto ec = co_await l.ready();
@@ -53,10 +53,10 @@ BOOST_AUTO_TEST_CASE(a_silent_server_behind_tls_is_unavailable_and_no_stranger) 
     server.server.stop(); // the kernel takes connections and bytes
     auto l = live{server.address(), [&](config& c) {
                       server.trusted()(c);
-                      c.connect_timeout = 200ms;
+                      c.advanced.connect_timeout = 200ms;
                   }};
     l.run([&]() -> asio::awaitable<void> {
-        co_await until_reported(l.limiter, "no connection within config::connect_timeout");
+        co_await until_reported(l.limiter, "no connection within config::advanced.connect_timeout");
         check_last(l.limiter, errc::unavailable, phase::tls, "127.0.0.1");
         server.server.cont();
         co_await l.until_it_works("k", rules);

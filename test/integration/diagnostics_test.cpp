@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_password_is_reported_without_the_password) {
     auto server = test::redis_server{{.arguments = {"--requirepass", "right-one"}}};
     for (const auto resp : {2, 3}) {
         auto l = live{"unix://wrong-secret@" + server.socket(),
-                      [resp](config& c) { c.resp_version = resp; }};
+                      [resp](config& c) { c.advanced.resp_version = resp; }};
         l.run([&]() -> asio::awaitable<void> {
             const auto ec = co_await l.ready();
             BOOST_TEST((ec == errc::auth_failed));
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(error_replies_to_calls_are_reported_in_the_words_of_the_ser
 BOOST_AUTO_TEST_CASE(error_replies_in_transaction_mode_are_reported) {
     auto server = test::redis_server{};
     auto look = server.connect();
-    auto l = live{server.address(), [](config& c) { c.mode = execution_mode::multi; }};
+    auto l = live{server.address(), [](config& c) { c.advanced.mode = execution_mode::multi; }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.limiter.ready();
         look.must({"CONFIG", "SET", "maxmemory", "1"});

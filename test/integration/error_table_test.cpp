@@ -47,8 +47,8 @@ struct refusing {
     explicit refusing(test::redis_server_options o = {},
                       execution_mode how = execution_mode::script)
         : server(std::move(o)), l(server.address(), [how](config& c) {
-              c.reconnect_delay_max = 20ms;
-              c.mode = how;
+              c.advanced.reconnect_delay_max = 20ms;
+              c.advanced.mode = how;
           }) {}
 
     /// Calls `begin`, sees the error, calls `end`, and sees that everything goes on.
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_full_of_clients_is_unavailable_until_it_ha
     auto look = server.connect();
     look.must({"CONFIG", "SET", "maxclients", "1"});
     auto l = live{server.address(), [](config& c) {
-                      c.reconnect_delay_max = 20ms;
+                      c.advanced.reconnect_delay_max = 20ms;
                       c.timeout = 1s;
                   }};
     l.run([&]() -> asio::awaitable<void> {
@@ -183,9 +183,9 @@ BOOST_AUTO_TEST_CASE(a_server_that_loads_its_data_is_unavailable_and_waited_for)
     auto look = server.connect();
     for (int i = 0; i < 1'000; ++i)
         look.must({"SET", "filler" + std::to_string(i), std::string(64, 'x')});
-    auto l = live{server.address(), [](config& c) { c.reconnect_delay_max = 20ms; }};
+    auto l = live{server.address(), [](config& c) { c.advanced.reconnect_delay_max = 20ms; }};
     auto hasty = live{l.context, server.address(), [](config& c) {
-                          c.reconnect_delay_max = 20ms;
+                          c.advanced.reconnect_delay_max = 20ms;
                           c.timeout = 200ms;
                       }};
     l.run([&]() -> asio::awaitable<void> {

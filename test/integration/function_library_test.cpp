@@ -45,8 +45,8 @@ const auto advice = "the server lacks the function library " + library +
                     "not found";
 
 void call_functions(config& c) {
-    c.mode = execution_mode::function;
-    c.reconnect_delay_max = 20ms;
+    c.advanced.mode = execution_mode::function;
+    c.advanced.reconnect_delay_max = 20ms;
 }
 
 /// Returns the library with another version in all its names.
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_library_that_is_deleted_refuses_the_server_until_it_is_lo
                       call_functions(c);
                       c.timeout = 50ms;
                       c.on_failure = failure_mode::local;
-                      c.reconnect_delay_max = 1s; // five refusals would open the breaker
+                      c.advanced.reconnect_delay_max = 1s; // five refusals would open the breaker
                       c.on_event = [&events](const event& e) { events.push_back(e); };
                   }};
     l.run([&]() -> asio::awaitable<void> {
@@ -177,7 +177,8 @@ BOOST_AUTO_TEST_CASE(deletions_at_any_moment_cost_no_call_and_charge_none_twice)
     auto l = live{server.address(), [](config& c) {
                       call_functions(c);
                       c.timeout = 25s;
-                      c.batch_size = 8; // many batches, so that deletions fall between them
+                      c.advanced.batch_size =
+                          8; // many batches, so that deletions fall between them
                   }};
     auto stop = std::atomic<bool>{false};
     auto deletions = std::atomic<int>{0};

@@ -78,7 +78,7 @@ void make_calls(const std::string& address) {
     constexpr auto callers = 32;
     constexpr auto calls = 24; // of each
     auto l = test::live{address, [](config& c) {
-                            c.server_module = module_use::required;
+                            c.advanced.server_module = module_use::required;
                             c.timeout = test::patience;
                         }};
     auto running = callers;

@@ -41,7 +41,7 @@ constexpr std::string_view key = "colimit:policies";
 [[nodiscard]] config at(const std::string& server, std::chrono::milliseconds patience = 200ms) {
     auto c = config{};
     c.server = server;
-    c.connect_timeout = patience;
+    c.advanced.connect_timeout = patience;
     c.on_event = {};
     return c;
 }
@@ -388,8 +388,8 @@ BOOST_AUTO_TEST_CASE(every_protocol_and_mode_and_tls_work) {
         for (const auto mode :
              {execution_mode::script, execution_mode::function, execution_mode::multi}) {
             auto settings = at(server.address());
-            settings.resp_version = resp;
-            settings.mode = mode;
+            settings.advanced.resp_version = resp;
+            settings.advanced.mode = mode;
             auto o = source_at(settings);
             o.run_until_rules("2/s");
         }

@@ -199,11 +199,11 @@ constexpr auto modes = std::array{
     look.must({"ACL", "LOG", "RESET"});
     set_user(look, "app", rules);
     auto l = live{"unix://app:pw@" + server.socket(), [&](config& c) {
-                      c.mode = how.mode;
-                      c.server_module = how.server_module;
+                      c.advanced.mode = how.mode;
+                      c.advanced.server_module = how.server_module;
                       c.timeout = 20s;
-                      c.connect_timeout = 20s;
-                      c.ping_interval = 1ms;
+                      c.advanced.connect_timeout = 20s;
+                      c.advanced.ping_interval = 1ms;
                   }};
     auto code = error_code{};
     l.run([&]() -> asio::awaitable<void> { code = co_await l.ready(); });
@@ -253,8 +253,8 @@ BOOST_AUTO_TEST_CASE(slots_are_renewed_with_the_rules_of_each_execution_mode) {
         look.must({"ACL", "LOG", "RESET"});
         set_user(look, "app", readme_acl(how.row));
         auto l = live{"unix://app:pw@" + server.socket(), [&](config& c) {
-                          c.mode = how.mode;
-                          c.server_module = how.server_module;
+                          c.advanced.mode = how.mode;
+                          c.advanced.server_module = how.server_module;
                       }};
         l.run([&]() -> asio::awaitable<void> {
             const auto held =
@@ -287,10 +287,10 @@ void append(rules_of_user& to, std::string_view row) {
     const auto other = (owner + 1) % c.size();
     c.begin_migration(slot, owner, other);
     auto l = live{"redis+cluster://app:pw@" + c.endpoint(0), [&how](config& s) {
-                      s.mode = how.mode;
-                      s.server_module = how.server_module;
+                      s.advanced.mode = how.mode;
+                      s.advanced.server_module = how.server_module;
                       s.timeout = 20s;
-                      s.connect_timeout = 20s;
+                      s.advanced.connect_timeout = 20s;
                   }};
     auto all_succeed = false;
     l.run([&]() -> asio::awaitable<void> {
@@ -321,8 +321,10 @@ void append(rules_of_user& to, std::string_view row) {
     for (auto* server : {&look, &look_at_sentinel})
         server->must({"ACL", "LOG", "RESET"});
     const auto settings = [](config& s) {
-        s.ping_interval = 1ms;
-        s.sentinel_credentials = [] { return credentials{.user = "watcher", .password = "pw"}; };
+        s.advanced.ping_interval = 1ms;
+        s.advanced.sentinel_credentials = [] {
+            return credentials{.user = "watcher", .password = "pw"};
+        };
     };
     const auto address = "redis+sentinel://app:pw@" + g.hosts();
     auto l = live{address + "/mymaster", settings};
@@ -389,8 +391,8 @@ namespace {
 [[nodiscard]] bool source_suffices(const std::string& address, test::raw_client& look) {
     auto settings = config{};
     settings.server = address;
-    settings.connect_timeout = 500ms;
-    settings.ping_interval = 1ms;
+    settings.advanced.connect_timeout = 500ms;
+    settings.advanced.ping_interval = 1ms;
     auto o = test::observed_source{test::document_with("1/s"), policy_source_options{}, settings};
     o.run_until([&] {
         return o.source.status().origin == "Redis" || o.source.status().problem.has_value();

@@ -46,7 +46,7 @@ const policy second{"second", fixed_window(5, 1h)};
     c.server = server;
     c.thread_safe = true;
     c.timeout = 2s;
-    c.reconnect_delay_max = 10ms;
+    c.advanced.reconnect_delay_max = 10ms;
     c.counted_policies = 1;
     return c;
 }
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_source_is_used_and_closed_by_other_threads_than_its_own) 
     test::write_file(file, R"({"policies": {}})");
     auto settings = config{};
     settings.server = server.address();
-    settings.reconnect_delay_max = 10ms;
+    settings.advanced.reconnect_delay_max = 10ms;
     auto options = policy_source_options{};
     options.poll_interval = 10ms;
     options.copy = folder.path() + "/copy";

@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(functions_decide_them_also_on_a_full_server) {
     auto server = test::redis_server{};
     auto look = server.connect();
     test::load_function_library(look);
-    auto l = live{server.address(), [](config& c) { c.mode = execution_mode::function; }};
+    auto l = live{server.address(), [](config& c) { c.advanced.mode = execution_mode::function; }};
     for (const auto& p : of_every_form)
         l.run([&]() -> asio::awaitable<void> {
             const auto first = co_await l.limiter.allow("k", p, {.member = "m", .request = "1"});
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(functions_decide_them_also_on_a_full_server) {
 
 BOOST_AUTO_TEST_CASE(the_deny_cache_does_not_answer_them) {
     auto server = test::redis_server{};
-    auto l = live{server.address(), [](config& c) { c.deny_cache_max_age = 1h; }};
+    auto l = live{server.address(), [](config& c) { c.advanced.deny_cache_max_age = 1h; }};
     l.run([&]() -> asio::awaitable<void> {
         const auto first = co_await l.limiter.allow("k", rules, {.cost = 100, .request = "1"});
         BOOST_TEST(first.allowed());
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(leases_neither_decide_them_nor_count_them) {
 BOOST_AUTO_TEST_CASE(a_record_ends_after_request_ttl) {
     auto server = test::redis_server{};
     auto look = server.connect();
-    auto l = live{server.address(), [](config& c) { c.request_ttl = 24h; }};
+    auto l = live{server.address(), [](config& c) { c.advanced.request_ttl = 24h; }};
     l.run([&]() -> asio::awaitable<void> {
         (void)co_await l.limiter.allow("k", rules, {.request = "1"});
         const auto keys = look.keys();

@@ -72,8 +72,8 @@ BOOST_AUTO_TEST_CASE(calls_are_made_on_the_master_with_every_protocol_and_mode) 
     for (const auto resp : {2, 3}) {
         for (const auto how : {execution_mode::script, execution_mode::multi}) {
             auto l = live{g.address(), [&](config& c) {
-                              c.resp_version = resp;
-                              c.mode = how;
+                              c.advanced.resp_version = resp;
+                              c.advanced.mode = how;
                           }};
             const auto p =
                 policy{how == execution_mode::script ? "script" : "multi", sliding_log(2, 1h)};
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(sentinels_and_the_master_have_passwords_of_their_own) {
     auto asked = 0;
     const auto of = [&](std::string user, std::string password) {
         return [&asked, user, password](config& c) {
-            c.sentinel_credentials = [&asked, user, password] {
+            c.advanced.sentinel_credentials = [&asked, user, password] {
                 ++asked;
                 return credentials{.user = user, .password = password};
             };

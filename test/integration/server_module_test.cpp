@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// config::server_module on servers with the module, without it, and with another version of it; on
-// servers that lose it and get it while calls are made; and on servers that replace each other.
+// config::advanced.server_module on servers with the module, without it, and with another version
+// of it; on servers that lose it and get it while calls are made; and on servers that replace each
+// other.
 
 #include "calls_that_wait.hpp"
 #include <support/problems.hpp>
@@ -49,9 +50,10 @@ constexpr auto capacity = std::int64_t{1'000'000};
 /// So slow that no token comes back while a test runs.
 const auto rules = policy{"p", gcra(capacity, 24h * 36'500)};
 
-const auto advice = std::string{"config::server_module is required, but the server lacks the "
-                                "module: load colimit.so with MODULE LOAD; it replied: ERR unknown "
-                                "command"};
+const auto advice =
+    std::string{"config::advanced.server_module is required, but the server lacks the "
+                "module: load colimit.so with MODULE LOAD; it replied: ERR unknown "
+                "command"};
 const auto incompatible = std::string{"the server module has another wire version (got "};
 
 void be_patient(config& c) {
@@ -59,8 +61,8 @@ void be_patient(config& c) {
 }
 
 void require_module(config& c) {
-    c.server_module = module_use::required;
-    c.reconnect_delay_max = 20ms;
+    c.advanced.server_module = module_use::required;
+    c.advanced.reconnect_delay_max = 20ms;
 }
 
 [[nodiscard]] test::redis_server server_with_module() {
@@ -117,9 +119,9 @@ BOOST_AUTO_TEST_CASE(with_the_module_no_script_is_sent_in_any_mode) {
                 const auto server = server_with_module();
                 auto look = server.connect();
                 auto l = live{server.address(), [=](config& c) {
-                                  c.server_module = use;
-                                  c.mode = mode;
-                                  c.resp_version = version;
+                                  c.advanced.server_module = use;
+                                  c.advanced.mode = mode;
+                                  c.advanced.resp_version = version;
                               }};
                 auto last = capacity;
                 l.run([&]() -> asio::awaitable<void> {
@@ -143,7 +145,7 @@ BOOST_AUTO_TEST_CASE(the_module_gives_places) {
         auto look = server.connect();
         auto l = live{server.address(), [=](config& c) {
                           be_patient(c);
-                          c.server_module = use;
+                          c.advanced.server_module = use;
                       }};
         auto last = capacity;
         l.run([&]() -> asio::awaitable<void> {
@@ -183,7 +185,8 @@ BOOST_AUTO_TEST_CASE(limiters_with_and_without_the_module_count_on_the_same_keys
     const auto server = server_with_module();
     auto look = server.connect();
     auto with = live{server.address(), require_module};
-    auto without = live{server.address(), [](config& c) { c.server_module = module_use::never; }};
+    auto without =
+        live{server.address(), [](config& c) { c.advanced.server_module = module_use::never; }};
     auto last = capacity;
     for (auto i = 0; i < 3; ++i) {
         with.run([&]() -> asio::awaitable<void> { co_await check_one(with, last); });
@@ -239,7 +242,8 @@ BOOST_AUTO_TEST_CASE(unloading_at_any_moment_costs_no_call_and_charges_none_twic
     for (auto connections = 0; losses < losses_wanted && connections < most; ++connections) {
         auto l = live{server.address(), [](config& c) {
                           be_patient(c);
-                          c.batch_size = 8; // many batches, so that losses fall between them
+                          c.advanced.batch_size =
+                              8; // many batches, so that losses fall between them
                       }};
         auto running = callers;
         auto last = capacity - spent;
@@ -332,7 +336,7 @@ BOOST_AUTO_TEST_CASE(a_user_with_the_least_privilege_waits_for_a_server_that_acc
     look.must({"ACL", "SETUSER", "app", "on", ">pw", "~*", "+colimit.check"});
     auto l = live{"unix://app:pw@" + server.socket(), [](config& c) {
                       c.timeout = 50ms;
-                      c.reconnect_delay_max = 20ms;
+                      c.advanced.reconnect_delay_max = 20ms;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);

@@ -135,7 +135,8 @@ BOOST_AUTO_TEST_CASE(a_server_without_lua_is_refused_in_its_own_words_and_serves
         BOOST_TEST(l.limiter.health().state == health_state::refused);
     }
 
-    auto scriptless = live{server.address(), [](config& c) { c.mode = execution_mode::multi; }};
+    auto scriptless =
+        live{server.address(), [](config& c) { c.advanced.mode = execution_mode::multi; }};
     scriptless.run([&]() -> asio::awaitable<void> {
         const auto d = co_await scriptless.limiter.allow("k", log);
         BOOST_TEST(d.remaining == 4);

@@ -272,7 +272,8 @@ BOOST_AUTO_TEST_CASE(a_value_of_something_else_stays) {
 BOOST_AUTO_TEST_CASE(a_value_of_something_else_is_a_conflict_for_the_library) {
     auto s = loaded_server{};
     for (const auto use : {module_use::required, module_use::never}) {
-        auto l = test::live{s.server.address(), [use](config& c) { c.server_module = use; }};
+        auto l =
+            test::live{s.server.address(), [use](config& c) { c.advanced.server_module = use; }};
         s.client.must({"FLUSHALL"});
         for (const auto& key : plant_other_values(s.client)) {
             const auto before = s.client.dump(key);
@@ -401,7 +402,7 @@ BOOST_AUTO_TEST_CASE(the_library_shares_the_states) {
     auto s = loaded_server{};
     for (const auto use : {true, false}) {
         auto l = test::live{s.server.address(), [use](config& c) {
-                                c.server_module =
+                                c.advanced.server_module =
                                     use ? module_use::if_available : module_use::never;
                             }};
         const auto key = std::string{use ? "user:{1}" : "user:2"};

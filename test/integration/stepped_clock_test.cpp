@@ -58,8 +58,8 @@ std::ostream& operator<<(std::ostream& out, verb v) {
 struct stepped_server {
     explicit stepped_server(execution_mode how = execution_mode::script)
         : l(server.address(), [how](config& c) {
-              c.mode = how;
-              c.deny_cache = 0; // its denials age by this process's clock
+              c.advanced.mode = how;
+              c.advanced.deny_cache = 0; // its denials age by this process's clock
           }) {
         set(0s);
     }

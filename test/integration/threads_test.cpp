@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(every_thread_of_a_pool_may_ask_one_limiter_on_redis) {
 BOOST_AUTO_TEST_CASE(every_thread_of_a_pool_may_ask_by_tcp_and_without_a_deny_cache) {
     auto server = test::redis_server{{.tcp = true}};
     auto settings = shared(server.address());
-    settings.deny_cache = 0;
+    settings.advanced.deny_cache = 0;
     check_from_all_threads(settings);
 }
 

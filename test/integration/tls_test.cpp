@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(so_does_the_other_way_to_ask_with_a_password_in_resp2_in_a_
     auto s = tls_server{{}, {"--requirepass", "s3cret"}};
     auto l = live{s.address(":s3cret@127.0.0.1") + "/2", [&](config& c) {
                       s.trusted()(c);
-                      c.resp_version = 2;
-                      c.mode = execution_mode::multi;
+                      c.advanced.resp_version = 2;
+                      c.advanced.mode = execution_mode::multi;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         const auto d = co_await l.limiter.allow("k", sliding_log(3, 1h));
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(large_batches_of_long_keys_go_both_ways) {
     auto s = tls_server{};
     auto l = live{s.address(), [&](config& c) {
                       s.trusted()(c);
-                      c.batch_size = 1'024;
+                      c.advanced.batch_size = 1'024;
                       c.timeout = 20s;
                   }};
     auto answered = 0;
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(the_threads_of_a_pool_share_one_connection) {
     auto settings = config{};
     settings.server = s.address();
     settings.timeout = 20s;
-    settings.connect_timeout = 20s;
+    settings.advanced.connect_timeout = 20s;
     settings.on_failure = failure_mode::error;
     settings.thread_safe = true;
     s.trusted()(settings);
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(after_a_restart_and_after_client_kill_calls_work_again_by_t
     auto s = tls_server{};
     auto l = live{s.address(), [&](config& c) {
                       s.trusted()(c);
-                      c.reconnect_delay_max = 50ms;
+                      c.advanced.reconnect_delay_max = 50ms;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_tls_is_named_by_its_reply) {
     for (const auto& password : {words{}, words{"--requirepass", "s3cret"}}) {
         const auto server = test::redis_server{{.tcp = true, .arguments = password}};
         auto l = live{"rediss" + server.address().substr(5), [](config& c) {
-                          c.connect_timeout = 400ms;
+                          c.advanced.connect_timeout = 400ms;
                           c.timeout = 1s;
                       }};
         l.run(

@@ -30,7 +30,7 @@ using test::redis_cluster;
 void check_whole_migration(redis_cluster& c, const rule& r, int limit) {
     auto l = live{test::address_of(c), [](config& s) {
                       s.timeout = 10s;
-                      s.deny_cache = 0; // so that nodes decide all the time
+                      s.advanced.deny_cache = 0; // so that nodes decide all the time
                   }};
     test::check_moving_slots(c, l, r, limit, [&c](std::uint16_t slot, auto decide) {
         const auto reply = c.order_whole_migration(slot, 0, 1);

@@ -78,9 +78,9 @@ class caller {
     void adjust(config& c) {
         c.prefix = task_.prefix;
         c.timeout = task_.mode == mode::slots ? slot_timeout : 1s;
-        c.request_ttl = 1h; // a process may be far behind the others
+        c.advanced.request_ttl = 1h; // a process may be far behind the others
         if (!task_.has_pauses)
-            c.reconnect_delay_max = 50ms;
+            c.advanced.reconnect_delay_max = 50ms;
         c.on_event = [this](const event& e) {
             if (e.kind == event_kind::connected)
                 append({.time = microseconds_now(), .verdict = verdict::connected});

@@ -68,7 +68,8 @@ BOOST_AUTO_TEST_CASE(an_address_that_drops_packets_is_passed_over) {
     const auto second = dropping_host{net, {first_ip + 1, port}};
     const auto server = fake_redis{net, {first_ip + 2, port}};
     os.names["drops.test"] = {{first_ip, first_ip + 1, first_ip + 2}};
-    auto l = live{context, "redis://drops.test", [](config& c) { c.connect_timeout = 900ms; }};
+    auto l =
+        live{context, "redis://drops.test", [](config& c) { c.advanced.connect_timeout = 900ms; }};
     const auto ec = ready(*this, l);
     BOOST_TEST(!ec, ec.message());
     BOOST_TEST((now() >= 600ms));
@@ -90,7 +91,8 @@ BOOST_AUTO_TEST_CASE(an_address_that_never_answers_the_greeting_is_passed_over) 
     const auto another = silent_host{net, {first_ip + 1, port}};
     const auto server = fake_redis{net, {first_ip + 3, port}};
     os.names["silent.test"] = {{first_ip, first_ip + 1, first_ip + 2, first_ip + 3}};
-    auto l = live{context, "redis://silent.test", [](config& c) { c.connect_timeout = 500ms; }};
+    auto l =
+        live{context, "redis://silent.test", [](config& c) { c.advanced.connect_timeout = 500ms; }};
     const auto ec = ready(*this, l);
     BOOST_TEST(!ec, ec.message());
     BOOST_TEST(silent.tries == 1);
@@ -106,7 +108,7 @@ BOOST_AUTO_TEST_CASE(tls_goes_on_to_the_next_address_too) {
     os.names["secure.test"] = {{first_ip + 1, first_ip + 2, 0x7f000001}};
     auto l = live{context, server.address("secure.test"), [&](config& c) {
                       server.trusted("localhost")(c);
-                      c.connect_timeout = 1s;
+                      c.advanced.connect_timeout = 1s;
                   }};
     const auto ec = ready(*this, l);
     BOOST_TEST(!ec, ec.message());
@@ -121,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_falls_silent_is_left_for_the_next_address) {
     os.names["moves.test"] = {{first_ip, first_ip + 1}};
     auto l = live{context, "redis://moves.test", [](config& c) {
                       c.timeout = 500ms;
-                      c.connect_timeout = 500ms;
+                      c.advanced.connect_timeout = 500ms;
                   }};
     run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);
@@ -141,7 +143,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_restarts_is_asked_again_before_the_other_addr
     const auto silent = silent_host{net, {first_ip, port}};
     auto server = fake_redis{net, {first_ip + 1, port}};
     os.names["restarts.test"] = {{first_ip, first_ip + 1}};
-    auto l = live{context, "redis://restarts.test", [](config& c) { c.connect_timeout = 500ms; }};
+    auto l = live{context, "redis://restarts.test",
+                  [](config& c) { c.advanced.connect_timeout = 500ms; }};
     const auto ec = ready(*this, l);
     BOOST_TEST(!ec, ec.message());
     BOOST_TEST(silent.tries == 1);
@@ -156,7 +159,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_restarts_is_asked_again_before_the_other_addr
 BOOST_AUTO_TEST_CASE(a_name_that_takes_longer_than_an_attempt_is_found_all_the_same) {
     const auto server = fake_redis{net};
     os.names["slow.test"] = {{first_ip}, 700'000};
-    auto l = live{context, "redis://slow.test", [](config& c) { c.connect_timeout = 200ms; }};
+    auto l =
+        live{context, "redis://slow.test", [](config& c) { c.advanced.connect_timeout = 200ms; }};
     BOOST_TEST(!ready(*this, l));
     BOOST_TEST((now() >= 700ms));
     BOOST_TEST((now() <= 750ms));

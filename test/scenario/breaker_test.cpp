@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_thaws_is_asked_again_on_the_same_connection) 
     auto server = fake_redis{net};
     auto l = live{context, server.url(), [&](config& c) {
                       c.timeout = 200ms;
-                      c.batches_in_flight = in_flight;
+                      c.advanced.batches_in_flight = in_flight;
                   }};
     run([&]() -> asio::awaitable<void> {
         co_await call(l, {});
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_busy_server_is_probed_on_its_connection_at_growing_pauses
         }
         BOOST_TEST(server.calls_of("evalsha") == calls);
         BOOST_REQUIRE(probes.times.size() >= 8U);
-        auto pause = std::chrono::microseconds{config{}.reconnect_delay_min};
+        auto pause = std::chrono::microseconds{config{}.advanced.reconnect_delay_min};
         for (const auto at : probes.times) {
             const auto waited = at - last;
             BOOST_TEST((waited >= pause / 2), waited.count());
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_server_whose_port_accepts_again_is_asked_again_soon) {
                 co_await test::pause_for(1ms);
                 d = co_await l.limiter.allow("k", rules);
             }
-            BOOST_TEST((now() - begin <= config{}.reconnect_delay_max + 5ms));
+            BOOST_TEST((now() - begin <= config{}.advanced.reconnect_delay_max + 5ms));
         }
     });
 }
@@ -201,14 +201,15 @@ BOOST_AUTO_TEST_CASE(attempts_to_connect_come_at_growing_pauses) {
         server.attempts.clear();
         auto last = std::chrono::microseconds{os.now()};
         co_await test::pause_for(1min);
-        auto pause = std::chrono::microseconds{config{}.reconnect_delay_min};
+        auto pause = std::chrono::microseconds{config{}.advanced.reconnect_delay_min};
         BOOST_TEST(server.attempts.size() > 40U);
         for (const auto at : server.attempts) {
             const auto waited = at - last;
             BOOST_TEST((waited >= pause / 2), waited.count());
             BOOST_TEST((waited <= pause + 1ms), waited.count());
             last = at;
-            pause = std::min<std::chrono::microseconds>(2 * pause, config{}.reconnect_delay_max);
+            pause = std::min<std::chrono::microseconds>(2 * pause,
+                                                        config{}.advanced.reconnect_delay_max);
         }
         server.start();
         co_await l.until_it_works("k", rules);
@@ -217,7 +218,7 @@ BOOST_AUTO_TEST_CASE(attempts_to_connect_come_at_growing_pauses) {
         const auto lost = std::chrono::microseconds{os.now()};
         server.attempts.clear();
         co_await test::until([&] { return !server.attempts.empty(); });
-        BOOST_TEST((server.attempts.front() - lost <= config{}.reconnect_delay_min + 1ms));
+        BOOST_TEST((server.attempts.front() - lost <= config{}.advanced.reconnect_delay_min + 1ms));
     });
 }
 
@@ -227,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_refuses_ping_alone_is_asked_again) {
     server.denied = {"ping"};
     auto l = live{context, server.url(), [](config& c) {
                       c.timeout = 100ms;
-                      c.ping_interval = 50ms;
+                      c.advanced.ping_interval = 50ms;
                   }};
     run([&]() -> asio::awaitable<void> {
         co_await call(l, {});
@@ -294,7 +295,8 @@ BOOST_AUTO_TEST_CASE(it_opens_where_connections_are_made_and_serve_nothing) {
 BOOST_AUTO_TEST_CASE(a_read_only_server_opens_it_without_scripts_too) {
     auto server = fake_redis{net};
     const auto log = policy{"log", sliding_log(1'000, 1h)};
-    auto l = live{context, server.url(), [](config& c) { c.mode = execution_mode::multi; }};
+    auto l =
+        live{context, server.url(), [](config& c) { c.advanced.mode = execution_mode::multi; }};
     run([&]() -> asio::awaitable<void> {
         co_await call(l, {}, log);
         server.is_read_only = true;
@@ -305,9 +307,9 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_opens_it_without_scripts_too) {
         }
         BOOST_TEST(l.limiter.statistics().breaker_openings >= 1U);
         // One in half the longest pause at most, and some at the beginning.
-        const auto most = 2 * (30s / config{}.reconnect_delay_max) + 10;
+        const auto most = 2 * (30s / config{}.advanced.reconnect_delay_max) + 10;
         BOOST_TEST(server.connections() - 1 <= most);
-        BOOST_TEST(server.connections() - 1 >= 30s / config{}.reconnect_delay_max);
+        BOOST_TEST(server.connections() - 1 >= 30s / config{}.advanced.reconnect_delay_max);
         server.is_read_only = false;
         co_await l.until_it_works("k", log);
     });

@@ -72,10 +72,10 @@ constexpr auto times_of_patience = 60s;
 struct fixture : scenario::world {
     explicit fixture(const way& w, std::size_t batches_in_flight = 64)
         : how(w), server(net), l(context, address(), [&](config& c) {
-              c.mode = w.mode;
+              c.advanced.mode = w.mode;
               c.timeout = times_of_patience;
-              c.connect_timeout = times_of_patience;
-              c.batches_in_flight = batches_in_flight;
+              c.advanced.connect_timeout = times_of_patience;
+              c.advanced.batches_in_flight = batches_in_flight;
           }) {}
 
     /// Makes a cluster of it.
@@ -203,8 +203,8 @@ BOOST_DATA_TEST_CASE(before_there_is_a_connection_nothing_is_asked, ways) {
     f.prepare();
     f.server.stop();
     auto second = test::live{f.context, f.address(), [&](config& c) {
-                                 c.mode = sample.mode;
-                                 c.timeout = c.connect_timeout = times_of_patience;
+                                 c.advanced.mode = sample.mode;
+                                 c.timeout = c.advanced.connect_timeout = times_of_patience;
                              }};
     auto trials = test::trials_of(second.limiter, sample.kinds, sample.rules);
     for (const auto& t : trials)

@@ -148,7 +148,7 @@ BOOST_FIXTURE_TEST_CASE(a_call_goes_straight_to_a_node_that_may_be_connected_to,
     const auto handlers = [&](bool is_restricted) {
         auto l = live{context, cluster.address(), [&](config& c) {
                           if (is_restricted)
-                              c.may_connect = [&](std::string_view, std::uint16_t) {
+                              c.advanced.may_connect = [&](std::string_view, std::uint16_t) {
                                   return ++asked != 0;
                               };
                       }};
@@ -265,7 +265,7 @@ BOOST_FIXTURE_TEST_CASE(calls_on_other_nodes_do_not_wait_for_one_that_is_frozen,
 
 /// Each node has its own `max_in_flight`: calls for one that is frozen take no room of the others.
 BOOST_FIXTURE_TEST_CASE(each_node_has_room_for_its_own_calls, clustered) {
-    auto l = live{context, cluster.address(), [](config& c) { c.max_in_flight = 3; }};
+    auto l = live{context, cluster.address(), [](config& c) { c.advanced.max_in_flight = 3; }};
     const auto keys =
         std::array{keys_on(0, 5), keys_on(1, 5), keys_on(2, 5)}; // each in another slot
     auto ended = std::array{0, 0, 0};

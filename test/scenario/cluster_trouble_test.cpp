@@ -250,7 +250,7 @@ BOOST_FIXTURE_TEST_CASE(calls_do_not_wait_for_a_map_that_no_node_has, troubled) 
         BOOST_TEST((l.limiter.health().state == health_state::degraded));
         BOOST_TEST(l.limiter.statistics().breaker_openings == 1U);
         co_await test::pause_for(3s);
-        check_names(l, "config::connect_timeout");
+        check_names(l, "config::advanced.connect_timeout");
         for (std::size_t i = 0; i < cluster.servers().size(); ++i)
             node(i).thaw();
         co_await l.until_it_works("k", many);
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 struct patient : scenario::world {
     void check_ready_within(std::chrono::microseconds most, const std::string& address) {
-        auto l = live{context, address, [](config& c) { c.connect_timeout = 5s; }};
+        auto l = live{context, address, [](config& c) { c.advanced.connect_timeout = 5s; }};
         auto ended = false;
         l.limiter.ready([&](error_code ec) { ended = !ec; });
         run_for(most);
@@ -373,7 +373,8 @@ BOOST_AUTO_TEST_CASE(what_keeps_a_limiter_from_a_cluster_is_reported) {
     };
     auto silent = fake_redis{net};
     silent.stop();
-    has(text_after("redis+cluster://10.0.0.1", {}), "no reply within config::connect_timeout");
+    has(text_after("redis+cluster://10.0.0.1", {}),
+        "no reply within config::advanced.connect_timeout");
     const auto secured = scenario::tls_server{*this, {}, false, {0x0a000002, 6379}};
     const auto port = secured.address().substr(secured.address().rfind(':'));
     has(text_after("redis+cluster://127.0.0.1" + port, {}), "TLS");
@@ -399,7 +400,7 @@ BOOST_AUTO_TEST_CASE(functions_of_the_configuration_run_on_the_executor) {
                               return credentials{.user = {}, .password = "secret"};
                           };
                           if (address.find("cluster") != std::string::npos)
-                              c.may_connect = [&](std::string_view, std::uint16_t) {
+                              c.advanced.may_connect = [&](std::string_view, std::uint16_t) {
                                   note();
                                   return true;
                               };

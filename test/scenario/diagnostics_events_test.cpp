@@ -37,7 +37,7 @@ const auto rules = policy{"p", gcra(100'000, 1h)};
     return [&seen, more](config& c) {
         c.on_event = [&seen](const event& e) { seen.push_back(e); };
         c.on_failure = failure_mode::local;
-        c.deny_cache = 0;
+        c.advanced.deny_cache = 0;
         if (more)
             more(c);
     };
@@ -59,7 +59,8 @@ void spoil(fake_redis& server) {
 BOOST_AUTO_TEST_CASE(calls_above_max_in_flight_are_no_outage) {
     auto server = fake_redis{net};
     auto seen = std::vector<event>{};
-    auto l = live{context, server.url(), collecting(seen, [](config& c) { c.max_in_flight = 4; })};
+    auto l = live{context, server.url(),
+                  collecting(seen, [](config& c) { c.advanced.max_in_flight = 4; })};
     auto instead = 0;
     run([&]() -> asio::awaitable<void> {
         co_await l.limiter.ready();
@@ -131,8 +132,8 @@ BOOST_AUTO_TEST_CASE(a_connection_that_an_error_reply_to_a_ping_ends_has_a_cause
         return std::string{command[0] == "PING" ? "NOAUTH Authentication required." : ""};
     };
     auto seen = std::vector<event>{};
-    const auto l =
-        live{context, server.url(), collecting(seen, [](config& c) { c.ping_interval = 20ms; })};
+    const auto l = live{context, server.url(),
+                        collecting(seen, [](config& c) { c.advanced.ping_interval = 20ms; })};
     run_until([&] { return count(seen, event_kind::disconnected) == 1; });
     BOOST_TEST((now() < 25ms));
     const auto& cause = first(seen, event_kind::disconnected).cause;
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(an_outage_is_told_by_its_events_in_order) {
         auto seen = std::vector<event>{};
         auto l = live{context, server.url(), [&](config& c) {
                           c.on_failure = failure_mode::local;
-                          c.reconnect_delay_max = 10ms;
+                          c.advanced.reconnect_delay_max = 10ms;
                           c.timeout = 100ms;
                           c.thread_safe = threads;
                           c.on_event = [&](const event& e) { seen.push_back(e); };

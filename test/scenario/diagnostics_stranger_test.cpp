@@ -36,7 +36,7 @@ void check_stranger(const std::string& sentence, moment when, const std::string&
         auto settings = config{};
         settings.server = stranger.address(scheme);
         settings.on_failure = instead;
-        settings.reconnect_delay_max = 1h; // the call does not wait for the next attempt
+        settings.advanced.reconnect_delay_max = 1h; // the call does not wait for the next attempt
         auto l = limiter{context.get_executor(), settings};
         world.run([&]() -> asio::awaitable<void> {
             auto ec = error_code{};

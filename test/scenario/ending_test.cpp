@@ -96,9 +96,9 @@ struct scene : scenario::bare_world {
     [[nodiscard]] config settings() const {
         auto c = config{};
         c.server = server ? server->url() : "memory:";
-        c.timeout = c.connect_timeout = 60s;
-        c.batches_in_flight = when == moment::queued ? 1 : 64;
-        c.mode = by;
+        c.timeout = c.advanced.connect_timeout = 60s;
+        c.advanced.batches_in_flight = when == moment::queued ? 1 : 64;
+        c.advanced.mode = by;
         return c;
     }
 

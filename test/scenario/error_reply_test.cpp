@@ -45,7 +45,7 @@ struct outcome_of {
                                     }
                                 }};
         auto settings = peer.settings();
-        settings.reconnect_delay_max = 10ms;
+        settings.advanced.reconnect_delay_max = 10ms;
         auto limiter = colimit::limiter{context.get_executor(), settings};
         test::run(context, [&]() -> asio::awaitable<void> {
             const auto [ec, d] = co_await limiter.allow("k", rules, asio::as_tuple(asio::deferred));
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(the_message_of_a_server_that_closes_is_the_last_error) {
                                                 c.close();
                                             }};
             auto settings = peer.settings();
-            settings.reconnect_delay_min = settings.reconnect_delay_max = 1h;
+            settings.advanced.reconnect_delay_min = settings.advanced.reconnect_delay_max = 1h;
             auto limiter = colimit::limiter{context.get_executor(), settings};
             test::run(context, [&]() -> asio::awaitable<void> {
                 const auto [ec, d] =

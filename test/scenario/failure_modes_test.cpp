@@ -34,8 +34,8 @@ struct away : live {
     away(asio::io_context& context, failure_mode mode, fraction part = {})
         : live(context, "redis://10.0.9.9", [=](config& c) {
               c.timeout = 20s;
-              c.reconnect_delay_min = 60s;
-              c.reconnect_delay_max = 60s;
+              c.advanced.reconnect_delay_min = 60s;
+              c.advanced.reconnect_delay_max = 60s;
               c.on_failure = mode;
               c.local_fraction = part;
           }) {}
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(a_process_enforces_its_share) {
 BOOST_AUTO_TEST_CASE(what_was_counted_in_one_outage_still_counts_in_the_next) {
     auto server = fake_redis{net};
     auto l = live{context, server.url(), [](config& c) {
-                      c.reconnect_delay_max = 20ms;
+                      c.advanced.reconnect_delay_max = 20ms;
                       c.on_failure = failure_mode::local;
                       test::give_up_early(c);
                   }};
@@ -451,7 +451,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_server_and_too_many_calls_are_decided_here) {
     auto server = fake_redis{net};
     auto l = live{context, server.url(), [](config& c) {
                       c.timeout = 100ms;
-                      c.max_in_flight = 3;
+                      c.advanced.max_in_flight = 3;
                       c.on_failure = failure_mode::local;
                   }};
     l.run([&]() -> asio::awaitable<void> {

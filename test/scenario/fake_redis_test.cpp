@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(it_enforces_every_kind_of_rule_in_every_mode) {
         for (const auto how : {execution_mode::script, execution_mode::function}) {
             server.has_module = has_module;
             server.keys().clear();
-            auto l = live{context, server.url(), [how](config& c) { c.mode = how; }};
+            auto l = live{context, server.url(), [how](config& c) { c.advanced.mode = how; }};
             auto kinds = test::rules_of_every_kind(5, 24h);
             kinds.push_back(sliding_log(5, 24h));
             run([&]() -> asio::awaitable<void> {
@@ -51,7 +51,8 @@ BOOST_AUTO_TEST_CASE(it_enforces_every_kind_of_rule_in_every_mode) {
 
 BOOST_AUTO_TEST_CASE(it_enforces_logs_and_windows_with_transactions) {
     auto server = fake_redis{net};
-    auto l = live{context, server.url(), [](config& c) { c.mode = execution_mode::multi; }};
+    auto l =
+        live{context, server.url(), [](config& c) { c.advanced.mode = execution_mode::multi; }};
     run([&]() -> asio::awaitable<void> {
         for (const auto& p : {policy{"log", sliding_log(5, 1h)},
                               policy{"window", fixed_window(5, 1h).from_first()}}) {

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_names_ever_new_servers_does_not_take_all_memory
                       }};
     c.server = "redis+cluster://127.0.0.1:" + node.port();
     c.timeout = 300ms;
-    c.may_connect = [&](std::string_view host, std::uint16_t /*port*/) {
+    c.advanced.may_connect = [&](std::string_view host, std::uint16_t /*port*/) {
         servers.emplace(host);
         return true;
     };

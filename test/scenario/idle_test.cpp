@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_dropped_is_replaced_before_a_call_finds_out) {
     for (const auto timeout : {20ms, 1'000ms}) {
         auto server = fake_redis{net};
         auto l = live{context, server.url(), [=](config& c) {
-                          c.ping_interval = 500ms;
+                          c.advanced.ping_interval = 500ms;
                           c.timeout = timeout;
                       }};
         run([&]() -> asio::awaitable<void> {
@@ -48,8 +48,8 @@ BOOST_AUTO_TEST_CASE(one_that_was_dropped_is_replaced_before_a_call_finds_out) {
             co_await test::until([&] { return l.limiter.statistics().reconnects == 1; });
             const auto silence = std::max<std::chrono::microseconds>(timeout, limits::ping_timeout);
             const auto lost = server.attempts.at(1) - idle_since - 500ms - silence;
-            BOOST_TEST((lost >= defaults.reconnect_delay_min / 2));
-            BOOST_TEST((lost <= defaults.reconnect_delay_min + 1ms));
+            BOOST_TEST((lost >= defaults.advanced.reconnect_delay_min / 2));
+            BOOST_TEST((lost <= defaults.advanced.reconnect_delay_min + 1ms));
             const auto after = co_await l.limiter.allow("k", rules);
             BOOST_TEST((after.source == decision_source::store));
         });
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_first_call_that_is_not_answered_replaces_it) {
         BOOST_TEST((lost == errc::outcome_unknown), lost.message());
         BOOST_TEST((now() - begin == 1s));
         BOOST_TEST(server.connections() == 1);
-        co_await test::pause_for(defaults.reconnect_delay_min + 1ms);
+        co_await test::pause_for(defaults.advanced.reconnect_delay_min + 1ms);
         BOOST_TEST(server.connections() == 2);
         co_await l.limiter.allow("k", rules);
     });
@@ -80,8 +80,8 @@ BOOST_AUTO_TEST_CASE(one_that_answers_is_kept_and_checked_at_its_interval) {
     for (const auto how : {execution_mode::script, execution_mode::multi}) {
         auto server = fake_redis{net};
         auto l = live{context, server.url(), [how](config& c) {
-                          c.ping_interval = 200ms;
-                          c.mode = how;
+                          c.advanced.ping_interval = 200ms;
+                          c.advanced.mode = how;
                       }};
         run([&]() -> asio::awaitable<void> {
             co_await l.limiter.ready();
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(one_that_answers_is_kept_and_checked_at_its_interval) {
 BOOST_AUTO_TEST_CASE(a_reply_that_came_while_the_loop_stood_still_counts) {
     auto server = fake_redis{net};
     auto l = live{context, server.url(), [](config& c) {
-                      c.ping_interval = 1ms;
+                      c.advanced.ping_interval = 1ms;
                       c.timeout = 10ms;
                   }};
     run([&]() -> asio::awaitable<void> {
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_came_while_the_loop_stood_still_counts) {
 /// Both are replied to in one segment.
 BOOST_AUTO_TEST_CASE(calls_behind_a_ping_get_their_own_replies) {
     auto server = fake_redis{net};
-    auto l = live{context, server.url(), [](config& c) { c.ping_interval = 10ms; }};
+    auto l = live{context, server.url(), [](config& c) { c.advanced.ping_interval = 10ms; }};
     run([&]() -> asio::awaitable<void> {
         co_await l.limiter.ready();
         for (int i = 1; i <= 5; ++i) {
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(calls_behind_a_ping_get_their_own_replies) {
 /// It is alive between the calls that it had no time for.
 BOOST_AUTO_TEST_CASE(a_server_that_answers_pings_between_its_misses_does_not_open_the_breaker) {
     auto server = fake_redis{net};
-    auto l = live{context, server.url(), [](config& c) { c.ping_interval = 10ms; }};
+    auto l = live{context, server.url(), [](config& c) { c.advanced.ping_interval = 10ms; }};
     run([&]() -> asio::awaitable<void> {
         co_await l.limiter.ready();
         server.refuses = [](simulation::words command) {
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_answers_pings_between_its_misses_does_not_ope
 BOOST_AUTO_TEST_CASE(a_server_that_denies_ping_is_not_sent_another) {
     auto server = fake_redis{net};
     server.denied = {"ping"};
-    auto l = live{context, server.url(), [](config& c) { c.ping_interval = 1ms; }};
+    auto l = live{context, server.url(), [](config& c) { c.advanced.ping_interval = 1ms; }};
     run([&]() -> asio::awaitable<void> {
         co_await l.limiter.ready();
         for (int i = 1; i <= 5; ++i) {

@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(ready_waits_for_a_server_that_comes_later) {
         after(10s, [&] { server.start(); });
         co_await l.limiter.ready();
         BOOST_TEST((now() >= 10s));
-        BOOST_TEST((now() <= 10s + 100ms + config{}.reconnect_delay_max));
+        BOOST_TEST((now() <= 10s + 100ms + config{}.advanced.reconnect_delay_max));
         co_await l.until_it_works("k", rules);
     });
 }
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_server_is_left_for_a_new_connection_after_a_while)
     auto server = fake_redis{net};
     auto l = live{context, server.url(), [](config& c) {
                       c.timeout = 20ms;
-                      c.connect_timeout = 50ms;
+                      c.advanced.connect_timeout = 50ms;
                   }};
     run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(too_many_calls_in_flight_are_refused_at_once_and_the_rest_i
     auto server = fake_redis{net};
     auto l = live{context, server.url(), [](config& c) {
                       c.timeout = 1s;
-                      c.max_in_flight = 100;
+                      c.advanced.max_in_flight = 100;
                   }};
     run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// `config::clock`: every call without a supplied time uses it, on both stores.
+// `config::advanced.clock`: every call without a supplied time uses it, on both stores.
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -25,8 +25,8 @@ constexpr auto in_process = {true, false};
 struct clocked : scenario::store_fixture {
     explicit clocked(bool in_process)
         : store_fixture(in_process, [this](config& c) {
-              c.clock = [this] { return now; };
-              c.deny_cache_max_age = 1h;
+              c.advanced.clock = [this] { return now; };
+              c.advanced.deny_cache_max_age = 1h;
           }) {}
 
     time_point now{400'000h};
@@ -144,7 +144,7 @@ BOOST_DATA_TEST_CASE(a_cancelled_wait_is_released_in_the_store_of_the_failure_mo
     auto world = scenario::world{};
     auto l = test::live{world.context, "redis://127.0.0.1:1", [&](config& c) {
                             if (sample)
-                                c.clock = [now] { return now; };
+                                c.advanced.clock = [now] { return now; };
                         }};
     l.run([&]() -> asio::awaitable<void> {
         const auto supplied = sample ? std::nullopt : std::optional{now};

@@ -37,7 +37,7 @@ struct circle {
                                                     return moved_to(i + 1);
                                                 }});
         settings.server = "redis+cluster://127.0.0.1:" + std::to_string(port(0));
-        settings.connect_timeout = 200ms;
+        settings.advanced.connect_timeout = 200ms;
     }
 
     [[nodiscard]] std::uint16_t port(std::size_t i) const { return nodes[i % nodes.size()].port(); }
@@ -80,9 +80,12 @@ BOOST_AUTO_TEST_CASE(nodes_that_redirect_to_each_other_are_reported_and_asked_wi
 BOOST_AUTO_TEST_CASE(a_redirection_that_may_not_be_followed_is_reported) {
     auto c = circle{context, 1};
     c.stranger = 1;
-    c.settings.may_connect = [](std::string_view /*host*/, std::uint16_t port) { return port > 1; };
+    c.settings.advanced.may_connect = [](std::string_view /*host*/, std::uint16_t port) {
+        return port > 1;
+    };
     const auto problem = c.first_problem();
-    BOOST_TEST(problem.find("config::may_connect does not allow node") != std::string::npos,
+    BOOST_TEST(problem.find("config::advanced.may_connect does not allow node") !=
+                   std::string::npos,
                problem);
 }
 

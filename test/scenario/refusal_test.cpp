@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(a_demoted_server_is_unavailable_and_connected_to_anew) {
         server.is_read_only = false;
         const auto writable = now();
         co_await l.until_it_works("k", rules);
-        BOOST_TEST((now() - writable <= config{}.reconnect_delay_max + 5ms));
+        BOOST_TEST((now() - writable <= config{}.advanced.reconnect_delay_max + 5ms));
     });
 }
 

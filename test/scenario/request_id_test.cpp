@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_a_frozen_server_makes_late_is_made_once) {
 /// The record of a call ends with request_ttl, to the millisecond.
 BOOST_AUTO_TEST_CASE(a_call_is_another_one_after_request_ttl) {
     auto server = fake_redis{net};
-    auto l = live{context, server.url(), [](config& c) { c.request_ttl = 1h; }};
+    auto l = live{context, server.url(), [](config& c) { c.advanced.request_ttl = 1h; }};
     run([&]() -> asio::awaitable<void> {
         const auto options = check_options{.request = "1"};
         (void)co_await l.limiter.allow("k", rules, options);
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(request_ttl_is_time_of_the_store) {
     auto server = fake_redis{net};
     for (const auto in_process : {false, true}) {
         auto l = live{context, in_process ? "memory:" : server.url(),
-                      [](config& c) { c.request_ttl = 1h; }};
+                      [](config& c) { c.advanced.request_ttl = 1h; }};
         auto time = time_point{24h * 20'000};
         run([&]() -> asio::awaitable<void> {
             const auto remaining = [&]() -> asio::awaitable<std::int64_t> {

@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(flushes_at_any_moment_cost_no_call_and_charge_none_twice) {
     auto server = fake_redis{net};
     auto l = live{context, server.url(), [](config& c) {
                       c.timeout = 20s;
-                      c.batch_size = 8; // many batches, so that flushes fall between them
+                      c.advanced.batch_size = 8; // many batches, so that flushes fall between them
                   }};
     auto flushing = flusher{*this, server};
     auto running = callers;
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(P9_flushes_double_no_event_and_no_member) {
     auto server = fake_redis{net};
     auto l = live{context, server.url(), [](config& c) {
                       c.timeout = 20s;
-                      c.batch_size = 4;
+                      c.advanced.batch_size = 4;
                   }};
     auto flushing = flusher{*this, server};
     auto running = callers;

@@ -45,8 +45,8 @@ BOOST_FIXTURE_TEST_CASE(calls_are_made_on_the_master_with_every_protocol_and_mod
     for (const auto resp : {2, 3})
         for (const auto how : {execution_mode::script, execution_mode::multi}) {
             auto l = live{context, group.address(), [&](config& c) {
-                              c.resp_version = resp;
-                              c.mode = how;
+                              c.advanced.resp_version = resp;
+                              c.advanced.mode = how;
                           }};
             const auto p =
                 policy{how == execution_mode::script ? "script" : "multi", sliding_log(2, 1h)};
@@ -135,7 +135,7 @@ BOOST_FIXTURE_TEST_CASE(an_ordered_failover_ends_no_call_with_an_error, watched)
     for (const auto how : {execution_mode::script, execution_mode::multi}) {
         const auto p = policy{how == execution_mode::script ? "script" : "multi",
                               fixed_window(1'000'000, 24h)};
-        auto l = live{context, group.address(), [&](config& c) { c.mode = how; }};
+        auto l = live{context, group.address(), [&](config& c) { c.advanced.mode = how; }};
         auto all = callers{l, {.rules = p}};
         run([&]() -> asio::awaitable<void> {
             for (auto round = 0; round < 5; ++round) {
@@ -163,7 +163,7 @@ BOOST_FIXTURE_TEST_CASE(calls_that_a_demoted_master_rejects_wait_for_the_new_one
     for (const auto how : {execution_mode::script, execution_mode::multi}) {
         const auto p = policy{how == execution_mode::script ? "script" : "multi",
                               fixed_window(1'000'000, 24h)};
-        auto l = live{context, group.address(), [&](config& c) { c.mode = how; }};
+        auto l = live{context, group.address(), [&](config& c) { c.advanced.mode = how; }};
         auto all = callers{l, {.rules = p}};
         run([&]() -> asio::awaitable<void> {
             co_await all.until_decided(100);

@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_call_more_than_may_wait_is_refused_and_asks_for_nothing) 
     const auto window = policy{"window", fixed_window(1, 24h).from_first()};
     for (const auto mode : {failure_mode::error, failure_mode::deny}) {
         auto c = live{context, server.url(), [mode](config& of) {
-                          of.max_waiting = 2;
+                          of.advanced.max_waiting = 2;
                           of.on_failure = mode;
                       }};
         run([&]() -> asio::awaitable<void> {
@@ -165,7 +165,8 @@ BOOST_AUTO_TEST_CASE(a_call_more_than_may_wait_is_refused_and_asks_for_nothing) 
 /// The call waits for its connection for longer than the lease.
 BOOST_AUTO_TEST_CASE(a_lease_counts_from_when_its_request_was_sent) {
     const auto brief = policy{"brief", concurrent(1).lease(500ms)};
-    auto c = live{context, server.url(), [](config& of) { of.timeout = of.connect_timeout = 5s; }};
+    auto c = live{context, server.url(),
+                  [](config& of) { of.timeout = of.advanced.connect_timeout = 5s; }};
     server.stop();
     after(1s, [&] { server.thaw(); });
     run([&]() -> asio::awaitable<void> {

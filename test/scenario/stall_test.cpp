@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(what_waits_behind_a_long_handler_is_not_sent_after_its_dead
 BOOST_AUTO_TEST_CASE(the_same_holds_for_transactions) {
     auto l = live{context, server.url(), [](config& c) {
                       set_timeout(c);
-                      c.mode = execution_mode::multi;
+                      c.advanced.mode = execution_mode::multi;
                   }};
     connect(l);
     const auto log = policy{"l", sliding_log(10, 24h)};
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(replies_that_came_during_a_stall_are_read_before_their_call
     for (const auto threads : {false, true}) {
         auto l = live{context, server.url(), [threads](config& c) {
                           set_timeout(c);
-                          c.batch_size = keys / 2;
+                          c.advanced.batch_size = keys / 2;
                           c.thread_safe = threads;
                       }};
         connect(l);

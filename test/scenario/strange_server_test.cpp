@@ -38,9 +38,9 @@ struct play {
         auto c = config{};
         c.server = peer.address();
         c.timeout = 2s;
-        c.ping_interval = 0ms; // only what the test asks for is sent
-        c.connect_timeout = 10s;
-        c.reconnect_delay_max = 20ms;
+        c.advanced.ping_interval = 0ms; // only what the test asks for is sent
+        c.advanced.connect_timeout = 10s;
+        c.advanced.reconnect_delay_max = 20ms;
         c.on_failure = failure_mode::error;
         if (adjust)
             adjust(c);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_echoes_what_it_is_sent_is_not_redis) {
                               co_await c.send(bytes);
                           }
                       },
-                      [protocol](config& c) { c.resp_version = protocol; }};
+                      [protocol](config& c) { c.advanced.resp_version = protocol; }};
         p.run([&]() -> asio::awaitable<void> {
             const auto ec = co_await p.limiter.ready(asio::as_tuple(asio::use_awaitable));
             BOOST_TEST((std::get<0>(ec) == errc::bad_reply));
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(a_greeting_that_is_not_answered_ends_after_the_connect_time
                       co_await c.serve(script);
                   },
                   [](config& c) {
-                      c.connect_timeout = 30ms;
+                      c.advanced.connect_timeout = 30ms;
                       c.timeout = 20s;
                   }};
     p.run([&]() -> asio::awaitable<void> {

@@ -130,7 +130,7 @@ constexpr auto in_vain = 400ms;
 [[nodiscard]] std::vector<misbehaving_peer> make_table() {
     const auto untrusted = errc::untrusted_server;
     const auto away = errc::unavailable;
-    const auto late = std::string_view{"no connection within config::connect_timeout"};
+    const auto late = std::string_view{"no connection within config::advanced.connect_timeout"};
     const auto http = std::string{"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"};
     return {
         {"another CA", of_another_ca, untrusted, "certificate"},

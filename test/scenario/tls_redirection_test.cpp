@@ -141,14 +141,14 @@ void check(const scenario::misbehaving_peer& row) {
     auto settings = config{};
     settings.server = sends_away.address();
     settings.tls.ca_file = authority.file();
-    settings.ping_interval = 0ms;
-    settings.connect_timeout = row.connect_timeout;
+    settings.advanced.ping_interval = 0ms;
+    settings.advanced.connect_timeout = row.connect_timeout;
     // No failure mode hides a refusal.
     const auto is_refusal = row.expected != errc::unavailable;
     settings.on_failure = is_refusal ? failure_mode::local : failure_mode::error;
     settings.timeout = is_refusal ? 10s : 2s;
     if (is_refusal)
-        settings.reconnect_delay_max = 1h; // calls do not wait for the next attempt
+        settings.advanced.reconnect_delay_max = 1h; // calls do not wait for the next attempt
     auto routes = std::vector<std::unique_ptr<route>>{};
     for (const auto& key : {all.of_peer, all.moved, all.asked})
         routes.push_back(std::make_unique<route>(world, settings, key));

@@ -46,7 +46,7 @@ const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 void check_ends(world& in, config settings, errc expected, std::string_view words = {}) {
     const auto is_refusal = expected != errc::unavailable;
     settings.timeout = is_refusal ? 10s : 1s;
-    settings.reconnect_delay_max = 1h; // the call does not wait for an attempt
+    settings.advanced.reconnect_delay_max = 1h; // the call does not wait for an attempt
     for (const auto mode : {failure_mode::error, failure_mode::local}) {
         if (mode == failure_mode::local && !is_refusal)
             continue;
@@ -89,8 +89,8 @@ struct hindered {
         s.trusted()(c);
         c.server = proxy.address();
         c.timeout = 2s;
-        c.ping_interval = 0ms; // only what the test asks for is sent
-        c.reconnect_delay_max = 20ms;
+        c.advanced.ping_interval = 0ms; // only what the test asks for is sent
+        c.advanced.reconnect_delay_max = 20ms;
         c.on_failure = failure_mode::error;
         if (adjust)
             adjust(c);
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_misbehaving_peer_decides_no_call_and_is_told_nothing) {
             auto settings = config{};
             settings.server = "rediss://ann:s3cret@127.0.0.1:" + std::to_string(peer->port());
             settings.tls.ca_file = authority.file();
-            settings.connect_timeout = row.connect_timeout;
+            settings.advanced.connect_timeout = row.connect_timeout;
             check_ends(one, settings, row.expected, row.words);
             BOOST_TEST(!peer->has_heard_secrets());
         }
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_comes_to_be_trusted_is_asked_again) {
     auto s = tls_server{in, {.until = -1h}};
     auto l = live{in.context, s.address(), [&](config& c) {
                       s.trusted()(c);
-                      c.reconnect_delay_max = 20ms;
+                      c.advanced.reconnect_delay_max = 20ms;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         const auto ec = co_await l.ready();
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_handshake_that_stalls_or_trickles_ends_by_its_deadline_an
                               in.context,
                               {.kind = kind, .byte = static_cast<std::size_t>(at), .pace = 50ms},
                               [](config& c) {
-                                  c.connect_timeout = 300ms;
+                                  c.advanced.connect_timeout = 300ms;
                                   c.timeout = 20s;
                               }};
             in.run([&]() -> asio::awaitable<void> {
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_server_keeps_nobody_beyond_his_deadline) {
     auto l = live{in.context, s.address(), [&](config& c) {
                       s.trusted()(c);
                       c.timeout = 300ms;
-                      c.reconnect_delay_max = 50ms;
+                      c.advanced.reconnect_delay_max = 50ms;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);

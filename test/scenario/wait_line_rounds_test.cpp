@@ -32,7 +32,7 @@ struct clocked {
     /// @param ages the readings of the clock since `start`, the last one for all further ones
     clocked(bool is_in_process, std::vector<std::chrono::microseconds> ages)
         : store{is_in_process, [this, ages](config& c) {
-                    c.clock = [this, ages] {
+                    c.advanced.clock = [this, ages] {
                         return start + ages[std::min(readings++, ages.size() - 1)];
                     };
                 }} {}

@@ -347,7 +347,7 @@ BOOST_AUTO_TEST_CASE(after_a_grant_as_many_ask_together_as_remain) {
 }
 
 BOOST_AUTO_TEST_CASE(a_limiter_counts_a_call_once_and_bounds_them) {
-    auto f = scenario::store_fixture{true, [](config& c) { c.max_waiting = 2; }};
+    auto f = scenario::store_fixture{true, [](config& c) { c.advanced.max_waiting = 2; }};
     f.l->run([&]() -> asio::awaitable<void> {
         (void)co_await f.l->limiter.charge("k", two, {.cost = 2});
         const auto all = wait_for(*f.l, two, 3);
@@ -361,7 +361,8 @@ BOOST_AUTO_TEST_CASE(a_limiter_counts_a_call_once_and_bounds_them) {
 }
 
 BOOST_AUTO_TEST_CASE(logs_and_windows_can_be_waited_for_without_scripts) {
-    auto f = scenario::store_fixture{false, [](config& c) { c.mode = execution_mode::multi; }};
+    auto f =
+        scenario::store_fixture{false, [](config& c) { c.advanced.mode = execution_mode::multi; }};
     f.l->run([&]() -> asio::awaitable<void> {
         for (const auto& r : {sliding_log(1, 30ms), fixed_window(1, 30ms).from_first()}) {
             const auto all = wait_for(*f.l, policy{"p", r}, 3);

@@ -58,10 +58,10 @@ struct outage : scenario::store_fixture {
     explicit outage(failure_mode mode, fraction part = {})
         : store_fixture(false, [=](config& c) {
               c.timeout = timeout;
-              c.ping_interval = 50ms;
+              c.advanced.ping_interval = 50ms;
               c.on_failure = mode;
               c.local_fraction = part;
-              c.reconnect_delay_max = probe_pause;
+              c.advanced.reconnect_delay_max = probe_pause;
           }) {}
 
     /// Spends the limit, and lets calls wait until one of them was denied.

@@ -226,7 +226,7 @@ BOOST_DATA_TEST_CASE(a_blocked_key_is_not_waited_for, in_process) {
 BOOST_DATA_TEST_CASE(a_call_more_than_may_wait_is_refused_and_charges_nothing, in_process) {
     auto f = fixture{sample};
     auto l = live{f.address(), [](config& c) {
-                      c.max_waiting = 2;
+                      c.advanced.max_waiting = 2;
                       c.on_failure = failure_mode::allow;
                   }};
     l.run([&]() -> asio::awaitable<void> {

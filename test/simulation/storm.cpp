@@ -73,10 +73,10 @@ storm_result run_storm(std::uint64_t seed, simulation::flaw flaw, std::int64_t a
     auto clients = std::vector<std::unique_ptr<limiter>>{};
     auto settings = config{};
     settings.server = "redis://10.0.0.2";
-    settings.reconnect_delay_max =
+    settings.advanced.reconnect_delay_max =
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::microseconds{delay_max});
-    settings.local_max_states = 1;
-    settings.deny_cache = 0;
+    settings.advanced.local_max_states = 1;
+    settings.advanced.deny_cache = 0;
     for (std::size_t i = 0; i < client_count; ++i)
         clients.push_back(std::make_unique<limiter>(context.get_executor(), settings));
 

@@ -21,7 +21,7 @@ struct storm_result {
 };
 
 /// @param away for how long the server is, in microseconds
-/// @param delay_max `config::reconnect_delay_max`, in microseconds
+/// @param delay_max `config::advanced.reconnect_delay_max`, in microseconds
 [[nodiscard]] storm_result run_storm(std::uint64_t seed, simulation::flaw flaw, std::int64_t away,
                                      std::int64_t delay_max);
 

@@ -43,16 +43,16 @@ config workload::random_config() {
     c.server = settings_.address;
     c.prefix = "s";
     c.timeout = milliseconds{random_.pick({50, 100, 100, 300})};
-    c.connect_timeout = milliseconds{random_.pick({200, 1'000})};
-    c.ping_interval = milliseconds{random_.pick({50, 500, 500})};
-    c.batch_size = static_cast<std::size_t>(random_.pick({1, 3, 96, 96}));
-    c.batches_in_flight = static_cast<std::size_t>(random_.pick({1, 2, 6, 6}));
-    c.deny_cache = static_cast<std::size_t>(random_.pick({0, 1'024}));
-    c.max_in_flight = static_cast<std::size_t>(random_.pick({20, 65'536, 65'536}));
-    c.local_max_states = 1'024;
-    c.resp_version = random_.percent(80) ? 3 : 2;
+    c.advanced.connect_timeout = milliseconds{random_.pick({200, 1'000})};
+    c.advanced.ping_interval = milliseconds{random_.pick({50, 500, 500})};
+    c.advanced.batch_size = static_cast<std::size_t>(random_.pick({1, 3, 96, 96}));
+    c.advanced.batches_in_flight = static_cast<std::size_t>(random_.pick({1, 2, 6, 6}));
+    c.advanced.deny_cache = static_cast<std::size_t>(random_.pick({0, 1'024}));
+    c.advanced.max_in_flight = static_cast<std::size_t>(random_.pick({20, 65'536, 65'536}));
+    c.advanced.local_max_states = 1'024;
+    c.advanced.resp_version = random_.percent(80) ? 3 : 2;
     if (c.server.find("sentinel") != std::string::npos)
-        c.resp_version = 3;
+        c.advanced.resp_version = 3;
     c.on_failure = random_.pick({failure_mode::error, failure_mode::error, failure_mode::local,
                                  failure_mode::deny, failure_mode::allow});
     return c;

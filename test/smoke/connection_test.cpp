@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_password_and_a_user_are_accepted) {
     const auto path = server.socket();
     for (const auto& address : {"unix://:s3cret@" + path, "unix://ann:p%40ss@" + path})
         for (const auto resp : {2, 3}) {
-            auto l = live{address, [&](config& c) { c.resp_version = resp; }};
+            auto l = live{address, [&](config& c) { c.advanced.resp_version = resp; }};
             l.run([&]() -> asio::awaitable<void> {
                 co_await l.limiter.ready();
                 const auto d = co_await l.limiter.allow("k", rules);
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(wrong_credentials_are_auth_failed_for_calls_and_for_ready) 
          {"unix:" + path, "unix://:wrong@" + path, "unix://nobody:s3cret@" + path})
         for (const auto resp : {2, 3}) {
             auto l = live{address, [&](config& c) {
-                              c.resp_version = resp;
+                              c.advanced.resp_version = resp;
                               c.timeout = 200ms;
                           }};
             l.run([&]() -> asio::awaitable<void> {
@@ -146,8 +146,8 @@ BOOST_AUTO_TEST_CASE(wrong_credentials_are_auth_failed_for_calls_and_for_ready) 
 BOOST_AUTO_TEST_CASE(credentials_that_become_right_are_accepted_later) {
     auto server = test::redis_server{};
     auto look = server.connect();
-    auto l =
-        live{"unix://ann:pw@" + server.socket(), [](config& c) { c.reconnect_delay_max = 50ms; }};
+    auto l = live{"unix://ann:pw@" + server.socket(),
+                  [](config& c) { c.advanced.reconnect_delay_max = 50ms; }};
     l.run([&]() -> asio::awaitable<void> {
         const auto before = co_await l.ready();
         BOOST_TEST((before == errc::auth_failed));
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(the_database_of_the_address_is_selected) {
     auto server = test::redis_server{{.tcp = true}};
     auto by_path = live{server.unix_address() + "?db=3"};
     auto by_port = live{"redis://127.0.0.1:" + std::to_string(server.port()) + "/3",
-                        [](config& c) { c.resp_version = 2; }};
+                        [](config& c) { c.advanced.resp_version = 2; }};
     by_path.run(
         [&]() -> asio::awaitable<void> { (void)co_await by_path.limiter.allow("k", rules); });
     by_port.run([&]() -> asio::awaitable<void> {
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_database_that_is_not_there_is_an_error_of_the_server) {
 
 BOOST_AUTO_TEST_CASE(resp2_gives_the_same_answers) {
     auto server = test::redis_server{};
-    auto two = live{server.address(), [](config& c) { c.resp_version = 2; }};
+    auto two = live{server.address(), [](config& c) { c.advanced.resp_version = 2; }};
     two.run([&]() -> asio::awaitable<void> {
         auto d = co_await two.limiter.allow("k", gcra(2, 1h));
         BOOST_TEST(d.remaining == 1);
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(resp2_gives_the_same_answers) {
 
 BOOST_AUTO_TEST_CASE(a_batch_that_waited_for_a_reply_leaves_before_the_handlers_of_that_reply) {
     auto server = test::redis_server{};
-    auto l = live{server.address(), [](config& c) { c.batches_in_flight = 1; }};
+    auto l = live{server.address(), [](config& c) { c.advanced.batches_in_flight = 1; }};
     l.run([&]() -> asio::awaitable<void> { co_await l.limiter.ready(); });
     const auto batches = [&] { return l.limiter.statistics().batches; };
     auto sent_at_first_handler = std::uint64_t{0};
@@ -226,8 +226,8 @@ BOOST_AUTO_TEST_CASE(a_batch_that_waited_for_a_reply_leaves_before_the_handlers_
 BOOST_AUTO_TEST_CASE(where_nothing_listens_calls_are_unavailable_well_before_their_deadline) {
     auto l = live{"unix:/nonexistent/colimit.sock", [](config& c) {
                       c.timeout = 20s;
-                      c.reconnect_delay_min = 60s;
-                      c.reconnect_delay_max = 60s;
+                      c.advanced.reconnect_delay_min = 60s;
+                      c.advanced.reconnect_delay_max = 60s;
                   }};
     const auto begin = std::chrono::steady_clock::now();
     l.run([&]() -> asio::awaitable<void> {

@@ -36,7 +36,7 @@ const policy ten{"ten", gcra(1, 10s).burst(10)};
 /// `a` remembers denials until their retry_after is over; `b` changes what `a` knows.
 struct news_fixture {
     news_fixture()
-        : a(server().address(), [](config& c) { c.deny_cache_max_age = 1h; }),
+        : a(server().address(), [](config& c) { c.advanced.deny_cache_max_age = 1h; }),
           b(server().address()) {
         look().must({"FLUSHALL"});
     }
@@ -135,7 +135,7 @@ BOOST_FIXTURE_TEST_CASE(other_rules_in_allow_all_end_a_denial_before_they_are_an
 
 BOOST_AUTO_TEST_CASE(a_call_that_is_cancelled_in_flight_ends_a_denial) {
     auto own = redis_server{};
-    auto c = live{own.address(), [](config& s) { s.deny_cache_max_age = 1h; }};
+    auto c = live{own.address(), [](config& s) { s.advanced.deny_cache_max_age = 1h; }};
     auto checks = std::array{check_item{"k", ten, {.cost = 1}}};
     for (const auto together : {false, true}) {
         const auto key = std::string{"k"};
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_is_cancelled_in_flight_ends_a_denial) {
 
 BOOST_AUTO_TEST_CASE(a_call_whose_connection_is_lost_ends_a_denial) {
     auto own = redis_server{};
-    auto c = live{own.address(), [](config& s) { s.deny_cache_max_age = 1h; }};
+    auto c = live{own.address(), [](config& s) { s.advanced.deny_cache_max_age = 1h; }};
     c.run([&]() -> asio::awaitable<void> {
         (void)co_await c.limiter.allow("k", ten, {.cost = 5});
         (void)co_await c.limiter.allow("k", ten, {.cost = 8});
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_call_whose_connection_is_lost_ends_a_denial) {
 
 BOOST_AUTO_TEST_CASE(after_its_greatest_age_the_server_is_asked) {
     look().must({"FLUSHALL"});
-    auto l = live{server().address(), [](config& c) { c.deny_cache_max_age = 1ms; }};
+    auto l = live{server().address(), [](config& c) { c.advanced.deny_cache_max_age = 1ms; }};
     auto other = live{server().address()};
     l.run([&]() -> asio::awaitable<void> {
         (void)co_await l.limiter.allow("k", ten, {.cost = 10});

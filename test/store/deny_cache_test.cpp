@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(who_waits_as_long_as_he_is_told_is_allowed, two_limiters
 }
 
 BOOST_FIXTURE_TEST_CASE(it_can_be_switched_off, two_limiters) {
-    auto without = live{server().address(), [](config& c) { c.deny_cache = 0; }};
+    auto without = live{server().address(), [](config& c) { c.advanced.deny_cache = 0; }};
     exhaust("k", hourly);
     for (int i = 0; i < 3; ++i)
         BOOST_TEST((allow(without, "k", hourly).source == decision_source::store));

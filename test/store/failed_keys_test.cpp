@@ -53,7 +53,7 @@ void check_refused_write(const redis_server& server, const policy& p, std::size_
                          asked_verb verb) {
     auto look = server.connect();
     look.must({"FLUSHALL"});
-    auto l = live{server.address(), [](config& c) { c.deny_cache = 0; }};
+    auto l = live{server.address(), [](config& c) { c.advanced.deny_cache = 0; }};
     const auto name = [](std::size_t i) { return "k" + std::to_string(i); };
     l.run([&]() -> asio::awaitable<void> {
         for (std::size_t i = 0; i < 3; ++i)
@@ -97,7 +97,8 @@ BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_its_key_alone,
 BOOST_AUTO_TEST_CASE(a_key_that_fails_after_its_rules_were_asked_does_not_speak_for_others) {
     const policy both{"both", distinct(5, 1h), sliding_log(9, 1h)};
     look().must({"FLUSHALL"});
-    auto l = live{server().address(), [](config& c) { c.min_key_ttl = for_supplied_clocks; }};
+    auto l =
+        live{server().address(), [](config& c) { c.advanced.min_key_ttl = for_supplied_clocks; }};
     l.run([&]() -> asio::awaitable<void> {
         for (const auto* member : {"a", "b"})
             (void)co_await l.allow("sound", both, {.cost = 2, .member = member, .now = at(0)});

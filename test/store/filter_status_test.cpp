@@ -161,7 +161,7 @@ struct watched {
         auto c = config{};
         c.server = server;
         c.timeout = 10s;
-        c.min_key_ttl = for_supplied_clocks;
+        c.advanced.min_key_ttl = for_supplied_clocks;
         c.on_event = [this](const event& e) {
             if (e.kind == event_kind::filter_over_capacity)
                 events.push_back(e);

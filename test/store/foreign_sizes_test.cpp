@@ -187,7 +187,7 @@ class foreign_values {
     static constexpr std::string_view keys[] = {"good1", "bad", "good2"};
     redis_server server_;
     raw_client look_ = server_.connect();
-    live limiter_{server_.address(), [](config& c) { c.deny_cache = 0; }};
+    live limiter_{server_.address(), [](config& c) { c.advanced.deny_cache = 0; }};
     std::uint64_t reconnects_ = 0;
 };
 
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(all_or_nothing_reads_a_long_value_as_no_state) {
 BOOST_AUTO_TEST_CASE(a_transaction_reads_long_members_and_goes_on) {
     const redis_server server;
     auto look = server.connect();
-    auto l = live{server.address(), [](config& c) { c.mode = execution_mode::multi; }};
+    auto l = live{server.address(), [](config& c) { c.advanced.mode = execution_mode::multi; }};
     l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
     const auto p = policy{"log", sliding_log(5, 1h), sliding_log(9, 1h).named("b")};
     constexpr std::string_view keys[] = {"good1", "bad", "good2"};

@@ -71,9 +71,11 @@ struct tested_server {
     }
     [[nodiscard]] std::unique_ptr<live> open() const {
         auto l = std::make_unique<live>(server.address(), [this](config& c) {
-            c.deny_cache = 0;
-            c.mode = by == way::function ? execution_mode::function : execution_mode::script;
-            c.server_module = by == way::server_module ? module_use::required : module_use::never;
+            c.advanced.deny_cache = 0;
+            c.advanced.mode =
+                by == way::function ? execution_mode::function : execution_mode::script;
+            c.advanced.server_module =
+                by == way::server_module ? module_use::required : module_use::never;
         });
         l->run([&]() -> asio::awaitable<void> { (void)co_await l->ready(); });
         return l;

@@ -253,7 +253,7 @@ BOOST_FIXTURE_TEST_CASE(closing_lets_leases_lapse, fixture) {
 
 BOOST_AUTO_TEST_CASE(without_a_table_all_ask_the_store) {
     auto f = fixture{};
-    auto l = live{server().address(), [](config& c) { c.max_leases = 0; }};
+    auto l = live{server().address(), [](config& c) { c.advanced.max_leases = 0; }};
     for (auto i = 0; i < 50; ++i) {
         const auto d = fixture::allow(l, daily);
         BOOST_TEST((d.source == decision_source::store));

@@ -78,7 +78,7 @@ const std::vector<asked> rows{
 
 BOOST_AUTO_TEST_CASE(calls_that_leave_together_are_decided_as_one_after_another) {
     look().must({"FLUSHALL"});
-    auto l = live{server().address(), [](config& c) { c.min_key_ttl = 1h; }};
+    auto l = live{server().address(), [](config& c) { c.advanced.min_key_ttl = 1h; }};
     l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
     for (const auto& p : policies())
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(calls_that_leave_together_are_decided_as_one_after_another)
 /// A batch says in a byte how often each key is asked, or in two where one of them needs it.
 BOOST_AUTO_TEST_CASE(more_equal_calls_than_a_byte_counts_are_all_counted) {
     look().must({"FLUSHALL"});
-    auto l = live{server().address(), [](config& c) { c.min_key_ttl = 1h; }};
+    auto l = live{server().address(), [](config& c) { c.advanced.min_key_ttl = 1h; }};
     l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
     const std::vector<policy> policies{policy{"bucket", gcra(1'000, 1h)},
                                        policy{"window", fixed_window(1'000, 1h)}};

@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(many_calls_are_counted_exactly_and_counters_never_decrease)
     auto told = std::array<std::uint64_t, 3>{};
     auto l = live{server().address(), [&](config& c) {
                       c.counted_policies = 10;
-                      c.audit_sampling = {.allowed = 10, .denied = 1, .failed = 1};
+                      c.advanced.audit_sampling = {.allowed = 10, .denied = 1, .failed = 1};
                       c.on_decision = [&](const audit_record& r) {
                           told[r.ec ? 2 : r.result.allowed() ? 0 : 1] += r.weight;
                       };

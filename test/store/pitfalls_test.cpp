@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_crash_leaves_no_key_without_a_ttl) {
     for (const auto mode : {execution_mode::script, execution_mode::multi}) {
         look().must({"FLUSHALL"});
         {
-            live process{server().unix_address(), [&](config& c) { c.mode = mode; }};
+            live process{server().unix_address(), [&](config& c) { c.advanced.mode = mode; }};
             process.run([&] { return process.until_it_works("other", three_window); });
             look().must({"FLUSHALL"});
             process.limiter.allow("k", three_window, [](error_code, const decision&) {});

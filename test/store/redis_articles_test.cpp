@@ -45,8 +45,8 @@ void on_both_stores(row r) {
             look().must({"FLUSHALL"});
             now = at(0);
             live l{address, [](config& c) {
-                       c.clock = [] { return now; };
-                       c.min_key_ttl = for_supplied_clocks;
+                       c.advanced.clock = [] { return now; };
+                       c.advanced.min_key_ttl = for_supplied_clocks;
                    }};
             l.run([&] { return r(l.limiter); });
         }

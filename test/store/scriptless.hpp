@@ -24,10 +24,10 @@ struct scriptless {
 
     [[nodiscard]] live open(int resp = 3) const {
         return live{server.address(), [resp](config& c) {
-                        c.mode = execution_mode::multi;
+                        c.advanced.mode = execution_mode::multi;
                         c.timeout = std::chrono::seconds{10}; // deadlines are the subject of others
-                        c.min_key_ttl = for_supplied_clocks;
-                        c.resp_version = resp;
+                        c.advanced.min_key_ttl = for_supplied_clocks;
+                        c.advanced.resp_version = resp;
                     }};
     }
 

@@ -88,7 +88,7 @@ class asker {
         c.server = where;
         c.timeout = 10s;
         c.on_failure = failure_mode::error;
-        c.min_key_ttl = least_ttl;
+        c.advanced.min_key_ttl = least_ttl;
         return c;
     }
 

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(calls_of_one_turn_are_one_batch_and_equal_ones_are_merged) 
 
 BOOST_AUTO_TEST_CASE(a_full_batch_leaves_before_the_turn_ends) {
     look().must({"FLUSHALL"});
-    auto l = live{server().address(), [](config& c) { c.batch_size = 4; }};
+    auto l = live{server().address(), [](config& c) { c.advanced.batch_size = 4; }};
     l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
     auto left = 0;
     const auto ask = [&](std::string_view key) {
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(what_a_cancelled_wait_gives_back_is_no_call) {
 }
 
 BOOST_AUTO_TEST_CASE(refused_and_cancelled_calls_are_counted) {
-    auto l = live{server().address(), [](config& c) { c.max_in_flight = 2; }};
+    auto l = live{server().address(), [](config& c) { c.advanced.max_in_flight = 2; }};
     l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
     auto stop = asio::cancellation_signal{};
     auto left = 3;

@@ -236,12 +236,12 @@ class asked_limiter final : public open_limiter {
 [[nodiscard]] config settings_of(store_kind kind, std::chrono::milliseconds least_ttl) {
     auto settings = config{};
     settings.timeout = std::chrono::seconds{10}; // deadlines are the subject of other tests
-    settings.connect_timeout = std::chrono::seconds{10};
+    settings.advanced.connect_timeout = std::chrono::seconds{10};
     settings.on_failure = failure_mode::error; // another store's answer would hide this one's
-    settings.min_key_ttl = least_ttl;
-    settings.resp_version = kind == store_kind::redis_resp2 ? 2 : 3;
+    settings.advanced.min_key_ttl = least_ttl;
+    settings.advanced.resp_version = kind == store_kind::redis_resp2 ? 2 : 3;
     if (kind == store_kind::redis_function)
-        settings.mode = execution_mode::function;
+        settings.advanced.mode = execution_mode::function;
     if (kind == store_kind::cluster)
         settings.server = "redis+cluster://" + cluster().endpoint(0);
     else if (kind == store_kind::redis_tcp)

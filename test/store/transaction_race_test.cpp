@@ -55,7 +55,7 @@ using grants = std::vector<time_point>;
 [[nodiscard]] grants hammer(const std::string& server, const policy& p, effort& of_all,
                             int at_once) {
     auto l = live{server, [](config& c) {
-                      c.mode = execution_mode::multi;
+                      c.advanced.mode = execution_mode::multi;
                       c.timeout = 10s;
                   }};
     auto granted = grants{};
@@ -136,7 +136,7 @@ struct share {
 [[nodiscard]] std::vector<share> take_shares(const std::string& server, const policy& p,
                                              effort& of_all, unsigned seed) {
     auto l = live{server, [](config& c) {
-                      c.mode = execution_mode::multi;
+                      c.advanced.mode = execution_mode::multi;
                       c.timeout = 10s;
                   }};
     auto random = rng{seed};

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_log_is_exact_without_scripts_in_both_protocols) {
 BOOST_AUTO_TEST_CASE(a_user_without_the_right_to_run_scripts_is_served) {
     auto server = redis_server{};
     server.connect().must({"ACL", "SETUSER", "default", "-@scripting", "-info"});
-    auto l = live{server.address(), [](config& c) { c.mode = execution_mode::multi; }};
+    auto l = live{server.address(), [](config& c) { c.advanced.mode = execution_mode::multi; }};
     BOOST_TEST(allow(l, "k", five).remaining == 4);
     BOOST_TEST(allow(l, "k", five).remaining == 3);
 }
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_refund_gives_back_as_many_events_as_it_says) {
 
 BOOST_AUTO_TEST_CASE(a_key_ends_a_second_after_its_period) {
     auto s = scriptless{};
-    auto l = live{s.server.address(), [](config& c) { c.mode = execution_mode::multi; }};
+    auto l = live{s.server.address(), [](config& c) { c.advanced.mode = execution_mode::multi; }};
     (void)allow(l, "k", five);
     const auto ttl = s.look.pttl(s.name_of(five, "k"));
     BOOST_TEST(ttl > 55'000);

@@ -123,8 +123,9 @@ BOOST_AUTO_TEST_CASE(the_decisions_are_those_of_the_script) {
     auto server = redis_server{};
     auto random = rng{7};
     for (const auto& p : rules) {
-        auto script = live{server.address(), [](config& c) { c.deny_cache = 0; }};
-        auto multi = live{server.address(), [](config& c) { c.mode = execution_mode::multi; }};
+        auto script = live{server.address(), [](config& c) { c.advanced.deny_cache = 0; }};
+        auto multi =
+            live{server.address(), [](config& c) { c.advanced.mode = execution_mode::multi; }};
         for (auto i = 0; i < 60; ++i) {
             const auto key = std::to_string(i / 15);
             const auto cost = static_cast<std::int64_t>(random.below(10));

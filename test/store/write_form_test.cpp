@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(batches_that_keep_ttls_decide_as_the_store_in_process) {
                           policy{"counter", sliding_window(9, 1min)}}) {
         auto server = redis_server{{.can_step_clock = true}};
         auto look = server.connect();
-        auto l = live{server.address(), [](config& c) { c.deny_cache = 0; }};
+        auto l = live{server.address(), [](config& c) { c.advanced.deny_cache = 0; }};
         auto twin = local_limiter{100};
         auto passed = std::chrono::microseconds{};
         for (auto step = 0; step < steps; ++step) {

@@ -32,7 +32,7 @@ namespace colimit::test {
 [[nodiscard]] inline std::optional<std::string> undecided_route(const policy_document& document) {
     auto context = boost::asio::io_context{1};
     auto settings = config{};
-    settings.clock = [] { return time_point{std::chrono::seconds{1'000'000}}; };
+    settings.advanced.clock = [] { return time_point{std::chrono::seconds{1'000'000}}; };
     auto l = limiter{context.get_executor(), settings};
     const auto g = http::guard{l, document};
     auto wrong = std::optional<std::string>{};

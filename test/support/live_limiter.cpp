@@ -19,7 +19,7 @@ namespace {
     c.server = server;
     c.timeout = std::chrono::seconds{10};
     c.on_failure = failure_mode::error;
-    c.ping_interval = std::chrono::milliseconds{0};
+    c.advanced.ping_interval = std::chrono::milliseconds{0};
     if (adjust)
         adjust(c);
     return c;

@@ -122,7 +122,7 @@ class scripted_peer {
         auto c = config{};
         c.server = address();
         c.timeout = std::chrono::seconds{10};
-        c.ping_interval = std::chrono::milliseconds{0};
+        c.advanced.ping_interval = std::chrono::milliseconds{0};
         c.on_failure = failure_mode::error;
         return c;
     }

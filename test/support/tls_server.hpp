@@ -39,7 +39,8 @@ struct tls_server {
         return [file = authority.file(), name](config& c) {
             c.tls.ca_file = file;
             c.tls.server_name = name;
-            c.connect_timeout = std::chrono::seconds{10}; // of a machine that others use too
+            c.advanced.connect_timeout =
+                std::chrono::seconds{10}; // of a machine that others use too
         };
     }
 

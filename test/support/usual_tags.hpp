@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where keys are if `config::hash_tags` has its default.
+// Where keys are if `config::advanced.hash_tags` has its default.
 
 #pragma once
 

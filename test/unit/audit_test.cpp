@@ -52,7 +52,7 @@ struct audited {
                   lines.push_back(line_of(r));
                   weights += r.weight;
               };
-              c.audit_sampling = sampling;
+              c.advanced.audit_sampling = sampling;
               return c;
           }()) {}
 
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(threads_lose_and_repeat_no_record) {
     auto settings = config{};
     settings.thread_safe = true;
     settings.counted_policies = 4;
-    settings.audit_sampling.allowed = 100;
+    settings.advanced.audit_sampling.allowed = 100;
     settings.on_decision = [&](const audit_record& r) {
         if (r.result.allowed())
             weights += r.weight;

@@ -47,7 +47,7 @@ struct fixture {
         auto c = config{};
         c.server = peer.address();
         c.timeout = 30s;
-        c.ping_interval = 0ms; // only what the test asks for is sent
+        c.advanced.ping_interval = 0ms; // only what the test asks for is sent
         return c;
     }
 
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(total_does_nothing_when_one_of_many_checks_is_decided) {
         test::scripted_peer{context, [](test::peer_connection& c) { return c.stay_silent(); }};
     auto settings = peer.settings();
     settings.timeout = 30s;
-    settings.max_in_flight = 1;
+    settings.advanced.max_in_flight = 1;
     settings.on_failure = failure_mode::local;
     auto l = limiter{context.get_executor(), settings};
     auto checks =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every range that <colimit/config.hpp> documents is checked at both of its ends.
+// Every range that <colimit/config.hpp> and <colimit/advanced_config.hpp> document is checked at
+// both of its ends.
 
 #include <api/config_check.hpp>
 #include <colimit/limiter.hpp>
@@ -19,6 +20,7 @@ BOOST_AUTO_TEST_SUITE(configuration)
 namespace {
 
 using namespace std::chrono_literals;
+using colimit::advanced_config;
 using colimit::config;
 using std::chrono::milliseconds;
 
@@ -29,15 +31,23 @@ using std::chrono::milliseconds;
     });
 }
 
-template<class Value>
-void check_range(Value config::* member, Value least, Value most, const std::string& option,
+/// The part of a configuration that has the member.
+[[nodiscard]] config& owner_of(config& settings, const config* /*tag*/) {
+    return settings;
+}
+[[nodiscard]] advanced_config& owner_of(config& settings, const advanced_config* /*tag*/) {
+    return settings.advanced;
+}
+
+template<class Value, class Owner>
+void check_range(Value Owner::* member, Value least, Value most, const std::string& option,
                  const std::string& range) {
     auto settings = config{};
-    settings.reconnect_delay_min = 1ms;
-    settings.reconnect_delay_max = 1h;
-    settings.request_ttl = 24h;
+    settings.advanced.reconnect_delay_min = 1ms;
+    settings.advanced.reconnect_delay_max = 1h;
+    settings.advanced.request_ttl = 24h;
     const auto reason_with = [&](Value value) {
-        settings.*member = value;
+        owner_of(settings, static_cast<const Owner*>(nullptr)).*member = value;
         return reason(settings);
     };
     const auto one = Value{1};
@@ -58,62 +68,65 @@ BOOST_AUTO_TEST_CASE(the_defaults_are_valid) {
 BOOST_AUTO_TEST_CASE(times_are_1_ms_to_1_h) {
     const std::string range = "1 ms to 3600000 ms";
     check_range(&config::timeout, 1ms, milliseconds{1h}, "config::timeout", range);
-    check_range(&config::connect_timeout, 1ms, milliseconds{1h}, "config::connect_timeout", range);
-    check_range(&config::reconnect_delay_min, 1ms, milliseconds{1h}, "config::reconnect_delay_min",
-                range);
-    check_range(&config::reconnect_delay_max, 1ms, milliseconds{1h}, "config::reconnect_delay_max",
-                range);
-    check_range(&config::deny_cache_max_age, 1ms, milliseconds{1h}, "config::deny_cache_max_age",
-                range);
+    check_range(&advanced_config::connect_timeout, 1ms, milliseconds{1h},
+                "config::advanced.connect_timeout", range);
+    check_range(&advanced_config::reconnect_delay_min, 1ms, milliseconds{1h},
+                "config::advanced.reconnect_delay_min", range);
+    check_range(&advanced_config::reconnect_delay_max, 1ms, milliseconds{1h},
+                "config::advanced.reconnect_delay_max", range);
+    check_range(&advanced_config::deny_cache_max_age, 1ms, milliseconds{1h},
+                "config::advanced.deny_cache_max_age", range);
     const std::string or_none = "0 ms to 3600000 ms";
-    check_range(&config::ping_interval, 0ms, milliseconds{1h}, "config::ping_interval", or_none);
-    check_range(&config::tcp_user_timeout, 0ms, milliseconds{1h}, "config::tcp_user_timeout",
-                or_none);
-    check_range(&config::tcp_keep_alive, 0s, std::chrono::seconds{1h}, "config::tcp_keep_alive",
-                "0 s to 3600 s");
-    check_range(&config::request_ttl, milliseconds{1s}, milliseconds{24h}, "config::request_ttl",
-                "1000 ms to 86400000 ms");
-    check_range(&config::min_key_ttl, 0ms, milliseconds{24h * 366}, "config::min_key_ttl",
-                "0 ms to 31622400000 ms");
+    check_range(&advanced_config::ping_interval, 0ms, milliseconds{1h},
+                "config::advanced.ping_interval", or_none);
+    check_range(&advanced_config::tcp_user_timeout, 0ms, milliseconds{1h},
+                "config::advanced.tcp_user_timeout", or_none);
+    check_range(&advanced_config::tcp_keep_alive, 0s, std::chrono::seconds{1h},
+                "config::advanced.tcp_keep_alive", "0 s to 3600 s");
+    check_range(&advanced_config::request_ttl, milliseconds{1s}, milliseconds{24h},
+                "config::advanced.request_ttl", "1000 ms to 86400000 ms");
+    check_range(&advanced_config::min_key_ttl, 0ms, milliseconds{24h * 366},
+                "config::advanced.min_key_ttl", "0 ms to 31622400000 ms");
 }
 
 BOOST_AUTO_TEST_CASE(records_live_twice_as_long_as_calls) {
     auto settings = config{};
     settings.timeout = 3s;
-    settings.request_ttl = 6s;
+    settings.advanced.request_ttl = 6s;
     BOOST_TEST(reason(settings) == "not refused");
-    settings.request_ttl = 5999ms;
-    BOOST_TEST(reason(settings) ==
-               "config::request_ttl: less than twice config::timeout, until when a call with an id "
-               "may be sent again (got 5999 ms, expected at least 6000 ms)");
+    settings.advanced.request_ttl = 5999ms;
+    BOOST_TEST(reason(settings) == "config::advanced.request_ttl: less than twice config::timeout, "
+                                   "until when a call with an id "
+                                   "may be sent again (got 5999 ms, expected at least 6000 ms)");
 }
 
 BOOST_AUTO_TEST_CASE(bounds_stay_in_their_ranges) {
     using size = std::size_t;
-    check_range(&config::max_in_flight, size{1}, size{16'777'216}, "config::max_in_flight",
-                "1 to 16777216");
-    check_range(&config::max_waiting, size{1}, size{16'777'216}, "config::max_waiting",
-                "1 to 16777216");
-    check_range(&config::batch_size, size{1}, size{1'024}, "config::batch_size", "1 to 1024");
-    check_range(&config::batches_in_flight, size{1}, size{64}, "config::batches_in_flight",
-                "1 to 64");
-    check_range(&config::local_max_states, size{1}, size{1'073'741'824}, "config::local_max_states",
-                "1 to 1073741824");
-    check_range(&config::max_leases, size{0}, size{16'777'216}, "config::max_leases",
-                "0 to 16777216");
-    check_range(&config::resp_version, 2, 3, "config::resp_version", "2 to 3");
+    check_range(&advanced_config::max_in_flight, size{1}, size{16'777'216},
+                "config::advanced.max_in_flight", "1 to 16777216");
+    check_range(&advanced_config::max_waiting, size{1}, size{16'777'216},
+                "config::advanced.max_waiting", "1 to 16777216");
+    check_range(&advanced_config::batch_size, size{1}, size{1'024}, "config::advanced.batch_size",
+                "1 to 1024");
+    check_range(&advanced_config::batches_in_flight, size{1}, size{64},
+                "config::advanced.batches_in_flight", "1 to 64");
+    check_range(&advanced_config::local_max_states, size{1}, size{1'073'741'824},
+                "config::advanced.local_max_states", "1 to 1073741824");
+    check_range(&advanced_config::max_leases, size{0}, size{16'777'216},
+                "config::advanced.max_leases", "0 to 16777216");
+    check_range(&advanced_config::resp_version, 2, 3, "config::advanced.resp_version", "2 to 3");
 }
 
 BOOST_AUTO_TEST_CASE(a_number_of_tags_is_a_power_of_two) {
-    BOOST_TEST(config{}.hash_tags == colimit::redis::key_tags{}.count());
+    BOOST_TEST(config{}.advanced.hash_tags == colimit::redis::key_tags{}.count());
     for (std::size_t count = 1; count <= 16'384; count *= 2)
-        BOOST_TEST(reason({.hash_tags = count}) == "not refused");
+        BOOST_TEST(reason({.advanced = {.hash_tags = count}}) == "not refused");
     for (const std::size_t refused : {0U, 16'385U, 32'768U})
-        BOOST_TEST(reason({.hash_tags = refused}) == "config::hash_tags: out of range (got " +
-                                                         std::to_string(refused) +
-                                                         ", expected 1 to 16384)");
-    BOOST_TEST(reason({.hash_tags = 100}) ==
-               "config::hash_tags: not a power of two (got 100, expected 64 or 128)");
+        BOOST_TEST(reason({.advanced = {.hash_tags = refused}}) ==
+                   "config::advanced.hash_tags: out of range (got " + std::to_string(refused) +
+                       ", expected 1 to 16384)");
+    BOOST_TEST(reason({.advanced = {.hash_tags = 100}}) ==
+               "config::advanced.hash_tags: not a power of two (got 100, expected 64 or 128)");
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_names_the_member_its_range_and_its_value) {
@@ -121,15 +134,17 @@ BOOST_AUTO_TEST_CASE(a_refusal_names_the_member_its_range_and_its_value) {
                "config::timeout: out of range (got 0 ms, expected 1 ms to 3600000 ms)");
     BOOST_TEST(reason({.timeout = -5ms}) ==
                "config::timeout: out of range (got -5 ms, expected 1 ms to 3600000 ms)");
-    BOOST_TEST(
-        reason({.max_in_flight = static_cast<std::size_t>(-1)}) ==
-        "config::max_in_flight: out of range (got 18446744073709551615, expected 1 to 16777216)");
+    BOOST_TEST(reason({.advanced = {.max_in_flight = static_cast<std::size_t>(-1)}}) ==
+               "config::advanced.max_in_flight: out of range (got 18446744073709551615, expected 1 "
+               "to 16777216)");
 }
 
 BOOST_AUTO_TEST_CASE(the_pauses_between_attempts_do_not_shrink) {
-    BOOST_TEST(reason({.reconnect_delay_min = 10ms, .reconnect_delay_max = 10ms}) == "not refused");
-    BOOST_TEST(reason({.reconnect_delay_min = 10ms, .reconnect_delay_max = 9ms}) ==
-               "config::reconnect_delay_max: less than config::reconnect_delay_min (got 9 ms, "
+    BOOST_TEST(reason({.advanced = {.reconnect_delay_min = 10ms, .reconnect_delay_max = 10ms}}) ==
+               "not refused");
+    BOOST_TEST(reason({.advanced = {.reconnect_delay_min = 10ms, .reconnect_delay_max = 9ms}}) ==
+               "config::advanced.reconnect_delay_max: less than "
+               "config::advanced.reconnect_delay_min (got 9 ms, "
                "expected at least 10 ms)");
 }
 
@@ -149,11 +164,12 @@ BOOST_AUTO_TEST_CASE(a_share_is_a_part_of_one) {
 
 BOOST_AUTO_TEST_CASE(an_enumeration_has_only_its_enumerators) {
     using colimit::failure_mode;
-    BOOST_TEST(reason({.mode = colimit::execution_mode::multi,
-                       .on_failure = failure_mode::error}) == "not refused");
-    BOOST_TEST(reason({.mode = colimit::execution_mode::function}) == "not refused");
-    BOOST_TEST(reason({.mode = static_cast<colimit::execution_mode>(3)}) ==
-               "config::mode: not an enumerator (got 3, expected script, function, multi)");
+    BOOST_TEST(reason({.on_failure = failure_mode::error,
+                       .advanced = {.mode = colimit::execution_mode::multi}}) == "not refused");
+    BOOST_TEST(reason({.advanced = {.mode = colimit::execution_mode::function}}) == "not refused");
+    BOOST_TEST(
+        reason({.advanced = {.mode = static_cast<colimit::execution_mode>(3)}}) ==
+        "config::advanced.mode: not an enumerator (got 3, expected script, function, multi)");
     BOOST_TEST(reason({.on_failure = static_cast<failure_mode>(255)}) ==
                "config::on_failure: not an enumerator (got 255, expected local, allow, deny, "
                "error)");
@@ -166,13 +182,16 @@ BOOST_AUTO_TEST_CASE(the_server_module_may_be_required_except_with_multi) {
         for (const auto mode :
              {execution_mode::script, execution_mode::function, execution_mode::multi}) {
             const auto is_refused = use == module_use::required && mode == execution_mode::multi;
-            BOOST_TEST(reason({.mode = mode, .server_module = use}) ==
-                       (is_refused ? "config::server_module is required, but config::mode is "
-                                     "multi, which does not use it"
-                                   : "not refused"));
+            BOOST_TEST(
+                reason({.advanced = {.mode = mode, .server_module = use}}) ==
+                (is_refused
+                     ? "config::advanced.server_module is required, but config::advanced.mode is "
+                       "multi, which does not use it"
+                     : "not refused"));
         }
-    BOOST_TEST(reason({.server_module = static_cast<module_use>(3)}) ==
-               "config::server_module: not an enumerator (got 3, expected if_available, required, "
+    BOOST_TEST(reason({.advanced = {.server_module = static_cast<module_use>(3)}}) ==
+               "config::advanced.server_module: not an enumerator (got 3, expected if_available, "
+               "required, "
                "never)");
 }
 
@@ -227,13 +246,15 @@ BOOST_AUTO_TEST_CASE(credentials_come_from_the_address_or_from_a_source) {
 
 BOOST_AUTO_TEST_CASE(credentials_for_sentinels_need_sentinels) {
     const auto reason_of = [](const char* address) {
-        return reason_of_limiter(
-            {.server = address, .sentinel_credentials = [] { return colimit::credentials{}; }});
+        return reason_of_limiter({.server = address, .advanced = {.sentinel_credentials = [] {
+                                                         return colimit::credentials{};
+                                                     }}});
     };
     BOOST_TEST(reason_of("redis+sentinel://127.0.0.1:1/m") == "not refused");
     for (const auto* const other : {"memory:", "redis://127.0.0.1:1", "unix:/s"})
-        BOOST_TEST(reason_of(other) == "config::sentinel_credentials is given, but config::server "
-                                       "is not a redis+sentinel:// address");
+        BOOST_TEST(reason_of(other) ==
+                   "config::advanced.sentinel_credentials is given, but config::server "
+                   "is not a redis+sentinel:// address");
 }
 
 BOOST_AUTO_TEST_CASE(options_of_tls_do_not_contradict_each_other) {

@@ -45,7 +45,7 @@ struct bench {
           guard(limiter, parse_policy_document(document), std::move(options)) {}
 
     [[nodiscard]] static config settings(config c) {
-        c.clock = [] { return time_point{1'000'000s}; };
+        c.advanced.clock = [] { return time_point{1'000'000s}; };
         return c;
     }
 

@@ -33,7 +33,7 @@ const auto five = policy{"five", gcra(5, 1h)};
     auto c = config{};
     c.server = server;
     c.timeout = 30s;
-    c.ping_interval = 0ms; // only what the test asks for is sent
+    c.advanced.ping_interval = 0ms; // only what the test asks for is sent
     return c;
 }
 

@@ -352,7 +352,7 @@ BOOST_AUTO_TEST_CASE(allow_all_charges_all_keys_or_none_in_a_full_store) {
     const policy year{"year", fixed_window(1, 24h * 365)};
     for (const std::string server : {"memory:", "unix:/there/is/no/server"}) {
         auto l = test::live{server, [](config& c) {
-                                c.local_max_states = 1;
+                                c.advanced.local_max_states = 1;
                                 c.timeout = 20ms;
                                 c.on_failure = failure_mode::local;
                             }};

@@ -19,8 +19,8 @@ using namespace colimit;
 [[nodiscard]] std::int64_t longest_pause(std::chrono::milliseconds least,
                                          std::chrono::milliseconds most) {
     auto c = config{};
-    c.reconnect_delay_min = least;
-    c.reconnect_delay_max = most;
+    c.advanced.reconnect_delay_min = least;
+    c.advanced.reconnect_delay_max = most;
     const auto address = redis::parse_address("redis://localhost");
     const auto made = detail::connection_settings_of(c, address, nullptr);
     BOOST_TEST(made.breaker.pause_least == std::chrono::microseconds{least}.count());

@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_report_names_the_option_for_sentinels) {
         {.role = redis::server_role::sentinel,
          .credentials_source = []() -> credentials { throw std::runtime_error{"no token"}; }}};
     BOOST_TEST((c.session.start(c.now) == action::disconnect));
-    BOOST_TEST(c.errors.text == "config::sentinel_credentials failed: no token");
+    BOOST_TEST(c.errors.text == "config::advanced.sentinel_credentials failed: no token");
 }
 
 BOOST_AUTO_TEST_CASE(without_memory_the_attempt_fails_like_any_other) {

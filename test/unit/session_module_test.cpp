@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_required_module_that_may_not_be_used_refuses_the_server_u
         BOOST_TEST(!c.session.is_refused());
     };
     check_refusal(unknown_command, errc::invalid_config,
-                  "*config::server_module is required, but the server lacks the module: "
+                  "*config::advanced.server_module is required, but the server lacks the module: "
                   "load colimit.so with MODULE LOAD; it replied:");
     check_refusal(module_denied, errc::auth_failed, "*run the 'colimit.check' command");
     check_refusal(module_reply(core::wire_version + 1), errc::invalid_config,

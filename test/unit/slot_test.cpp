@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(calls_whose_time_has_passed_get_places_in_the_order_of_thei
 /// A denial would promise a place that it cannot give.
 BOOST_AUTO_TEST_CASE(a_full_store_fails_a_call_and_keeps_the_slots) {
     auto settings = config{};
-    settings.local_max_states = 200;
+    settings.advanced.local_max_states = 200;
     l.emplace(context.get_executor(), settings);
     const auto many = policy{"many", concurrent(100).lease(1h)};
     auto held = std::vector<slot>{};

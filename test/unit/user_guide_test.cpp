@@ -71,7 +71,9 @@ BOOST_AUTO_TEST_CASE(a_master_behind_sentinel) {
     asio::io_context context;
     colimit::config settings;
     settings.server = "redis+sentinel://app:secret@sentinel1,sentinel2,sentinel3/mymaster/0";
-    settings.sentinel_credentials = [] { return colimit::credentials{"watch", "secret2"}; };
+    settings.advanced.sentinel_credentials = [] {
+        return colimit::credentials{"watch", "secret2"};
+    };
     colimit::limiter limiter{context.get_executor(), settings};
     BOOST_TEST((limiter.health().state == colimit::health_state::connecting));
 }
@@ -123,7 +125,7 @@ BOOST_AUTO_TEST_CASE(metrics_of_a_limiter) {
 
 BOOST_AUTO_TEST_CASE(records_for_an_audit_log) {
     colimit::config settings;
-    settings.audit_sampling = {.allowed = 1'000, .denied = 1, .failed = 1};
+    settings.advanced.audit_sampling = {.allowed = 1'000, .denied = 1, .failed = 1};
     settings.on_decision = [](const colimit::audit_record& r) {
         std::clog << r.verb << ' ' << r.policy << ' ' << colimit::log_text(r.key) << ' '
                   << (r.ec ? r.ec.message() : std::string{to_string(r.result.outcome)}) << '\n';
@@ -400,7 +402,7 @@ asio::awaitable<void> call_with_a_clock_that_a_test_sets(asio::io_context& conte
     const auto policy = colimit::policy{"api", gcra(1, 1h)};
     auto now = colimit::time_point{1h};
     colimit::config settings; // "memory:"
-    settings.clock = [&now] { return now; };
+    settings.advanced.clock = [&now] { return now; };
     colimit::limiter limiter{context.get_executor(), settings};
     co_await limiter.charge("ada", policy);
     auto d = co_await limiter.allow("ada", policy);

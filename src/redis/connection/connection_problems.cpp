@@ -52,8 +52,8 @@ void connection_problems::report_failure(error_code why) noexcept {
 void connection_problems::report_late() noexcept {
     report(to_, errc::unavailable, reached(), [&] {
         return name() + (session_.state() == session_state::handshake
-                             ? "no reply within config::connect_timeout"
-                             : "no connection within config::connect_timeout");
+                             ? "no reply within config::advanced.connect_timeout"
+                             : "no connection within config::advanced.connect_timeout");
     });
 }
 

@@ -27,7 +27,8 @@ class connection_problems {
 
     /// Reports that no connection could be made.
     void report_failure(error_code why) noexcept;
-    /// Reports that it was not made, or the handshake not complete, in `config::connect_timeout`.
+    /// Reports that it was not made, or the handshake not complete, in
+    /// `config::advanced.connect_timeout`.
     void report_late() noexcept;
     void report_loss(error_code why) noexcept;
     /// Reports an exception of a step: out of memory, or no thread to resolve the host.

@@ -21,7 +21,8 @@ constexpr int tls_test_part = 4;
 session::session(session_settings settings)
     : settings_(std::move(settings)),
       login_({settings_.user, settings_.password}, settings_.credentials_source,
-             settings_.role == server_role::sentinel ? "sentinel_credentials" : "credentials"),
+             settings_.role == server_role::sentinel ? "advanced.sentinel_credentials"
+                                                     : "credentials"),
       protocol_(settings_.protocol), pause_(settings_.reconnect_delay_min),
       random_(settings_.seed) {}
 

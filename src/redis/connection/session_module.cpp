@@ -34,10 +34,11 @@ void session::read_module(const resp::decoder& reply, std::string_view bytes) {
     }
     case module_state::absent:
         if (is_required)
-            refuse(errc::invalid_config,
-                   "config::server_module is required, but the server lacks the module: load "
-                   "colimit.so with MODULE LOAD; it replied:",
-                   text);
+            refuse(
+                errc::invalid_config,
+                "config::advanced.server_module is required, but the server lacks the module: load "
+                "colimit.so with MODULE LOAD; it replied:",
+                text);
         return;
     case module_state::denied:
         return is_required ? record_error(step::server_module, text)

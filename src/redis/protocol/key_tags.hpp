@@ -3,9 +3,9 @@
 // The tags in the names of keys, `prefix:{tag}:policy:...`: the only part that a cluster hashes, so
 // it decides in which slot a key is, and a batch has keys of one tag on a cluster.
 //
-// There is a power of two of them, `config::hash_tags`, and their slots are equally far apart:
-// however the masters of a cluster divide the slots into ranges, each has a fair share of the tags.
-// Half as many tags are made by joining neighbours, so keys with one tag stay together.
+// There is a power of two of them, `config::advanced.hash_tags`, and their slots are equally far
+// apart: however the masters of a cluster divide the slots into ranges, each has a fair share of
+// the tags. Half as many tags are made by joining neighbours, so keys with one tag stay together.
 //
 // Which tag a key has follows from a hash of its bytes, or of its common tag if it has one. The
 // hash has no secret, because every process that shares counters must compute the same: a client
@@ -58,7 +58,7 @@ inline constexpr std::size_t shard_count = 8;
 
 class key_tags {
   public:
-    /// The default of `config::hash_tags`.
+    /// The default of `config::advanced.hash_tags`.
     static constexpr std::size_t usual = 64;
 
     /// @param count a power of two up to `slot_count`

@@ -78,7 +78,7 @@ struct load_options {
             chosen.rules = {usual_load_rule};
         auto settings = server.config();
         settings.prefix = own_prefix(server.prefix + "-load");
-        settings.max_in_flight = std::max(settings.max_in_flight, callers);
+        settings.advanced.max_in_flight = std::max(settings.advanced.max_in_flight, callers);
         // Packed states could not be removed.
         return {settings, chosen.policy().with_storage(colimit::storage::per_key), callers, keys,
                 seconds};

@@ -24,24 +24,25 @@ namespace {
 using names = std::pair<std::string_view, std::string_view>;
 
 /// A name that begins with another one comes first.
-constexpr auto anywhere = std::to_array<names>({{"config::tls.ca_file", "--ca-file"},
-                                                {"config::tls.cert_file", "--cert-file"},
-                                                {"config::tls.key_file", "--key-file"},
-                                                {"config::tls.server_name", "--server-name"},
-                                                {"but cert_file", "but --cert-file"},
-                                                {"but key_file", "but --key-file"},
-                                                {"config::server_module", "--server-module"},
-                                                {"config::server", "--server"},
-                                                {"config::prefix", "--prefix"},
-                                                {"config::hash_tags", "--hash-tags"},
-                                                {"config::mode", "--mode"},
-                                                {"config::timeout", "--timeout"},
-                                                {"config::max_in_flight", "--callers"},
-                                                {"execution_mode::multi", "--mode multi"},
-                                                {"execution_mode::function", "--mode function"},
-                                                {"check_options::member", "--member"},
-                                                {"another at_least", "another --at-least"},
-                                                {"storage::shared_hash", "packed storage"}});
+constexpr auto anywhere =
+    std::to_array<names>({{"config::tls.ca_file", "--ca-file"},
+                          {"config::tls.cert_file", "--cert-file"},
+                          {"config::tls.key_file", "--key-file"},
+                          {"config::tls.server_name", "--server-name"},
+                          {"but cert_file", "but --cert-file"},
+                          {"but key_file", "but --key-file"},
+                          {"config::advanced.server_module", "--server-module"},
+                          {"config::server", "--server"},
+                          {"config::prefix", "--prefix"},
+                          {"config::advanced.hash_tags", "--hash-tags"},
+                          {"config::advanced.mode", "--mode"},
+                          {"config::timeout", "--timeout"},
+                          {"config::advanced.max_in_flight", "--callers"},
+                          {"execution_mode::multi", "--mode multi"},
+                          {"execution_mode::function", "--mode function"},
+                          {"check_options::member", "--member"},
+                          {"another at_least", "another --at-least"},
+                          {"storage::shared_hash", "packed storage"}});
 
 constexpr auto at_beginning = std::to_array<names>({{"cost:", "--cost:"},
                                                     {"at_least:", "--at-least:"},

@@ -75,7 +75,7 @@ void server_options::declare(CLI::App& app) {
     app.add_option("--prefix", prefix, "The first part of all keys, as in config::prefix")
         ->type_name("NAME")
         ->capture_default_str();
-    app.add_option("--hash-tags", hash_tags, "The number of tags, as in config::hash_tags")
+    app.add_option("--hash-tags", hash_tags, "The number of tags, as in config::advanced.hash_tags")
         ->type_name("N")
         ->check(whole_number(1, 16'384))
         ->capture_default_str();
@@ -106,18 +106,20 @@ colimit::config server_options::config() const {
     auto settings = colimit::config{};
     settings.server = server;
     settings.prefix = prefix;
-    settings.hash_tags = hash_tags;
-    settings.mode = mode_of(mode);
-    settings.server_module = use_of(server_module);
+    settings.advanced.hash_tags = hash_tags;
+    settings.advanced.mode = mode_of(mode);
+    settings.advanced.server_module = use_of(server_module);
     settings.timeout =
         std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(timeout * 1000))};
-    settings.connect_timeout = settings.timeout;
-    settings.request_ttl = std::max(settings.request_ttl, 2 * settings.timeout); // as it must be
+    settings.advanced.connect_timeout = settings.timeout;
+    settings.advanced.request_ttl =
+        std::max(settings.advanced.request_ttl, 2 * settings.timeout); // as it must be
     // One attempt to connect says that a server is down; Sentinels and nodes may replace each
     // other.
     if (server.find("+sentinel://") == std::string::npos &&
         server.find("+cluster://") == std::string::npos)
-        settings.reconnect_delay_min = settings.reconnect_delay_max = 2 * settings.timeout;
+        settings.advanced.reconnect_delay_min = settings.advanced.reconnect_delay_max =
+            2 * settings.timeout;
     settings.on_failure = colimit::failure_mode::error;
     settings.tls = tls;
     return settings;

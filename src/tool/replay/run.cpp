@@ -39,9 +39,9 @@ colimit::config configuration(const history& log, const limits& tried, const std
     c.prefix = own_prefix("colimit-replay");
     c.timeout = 10s; // a replay is patient
     c.on_failure = colimit::failure_mode::error;
-    c.min_key_ttl = 1h;       // one second of the log may take longer here
-    c.batches_in_flight = 64; // all calls in a batch have one clock, so batches are small
-    c.local_max_states = states(log, tried);
+    c.advanced.min_key_ttl = 1h;       // one second of the log may take longer here
+    c.advanced.batches_in_flight = 64; // all calls in a batch have one clock, so batches are small
+    c.advanced.local_max_states = states(log, tried);
     return c;
 }
 
