@@ -4,7 +4,7 @@
 
 #include <support/chart.hpp>
 #include <support/figure.hpp>
-#include <tool/frame/drawing.hpp>
+#include <tool/frame/chart.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Policies: validated and encoded once, so that a call only reads.
+// Policies: validated and encoded once, so that a call only reads. The names of failure modes and
+// storage layouts are those of JSON documents.
 
+#include <base/enumerator.hpp>
 #include <colimit/policy.hpp>
+#include <colimit/storage.hpp>
 #include <policy/make_policy.hpp>
 
 #include <algorithm>
 
 namespace colimit {
+
+std::string_view to_string(failure_mode m) noexcept {
+    return name_of(m, {"local", "allow", "deny", "error"});
+}
+
+std::string_view to_string(storage s) noexcept {
+    return name_of(s, {"per_key", "shared_hash"});
+}
+
 policy::policy(std::string_view name, std::span<const rule> rules)
     : data_(detail::make_policy(name, rules)) {}
 

@@ -16,12 +16,12 @@
 #include <core/compiled_policy.hpp>
 #include <http/blanks.hpp>
 #include <http/path.hpp>
-#include <http/query.hpp>
 #include <rule_text/cursor.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 namespace colimit::http {
@@ -78,6 +78,41 @@ constexpr std::string_view no_value = "none";
 /// Returns the name in a field of a key such as `header:x-api-key`.
 [[nodiscard]] std::string_view name_in(std::string_view field) noexcept {
     return field.substr(field.find(':') + 1);
+}
+
+/// Returns the decoded text, which is in the buffer unless it needs no decoding.
+[[nodiscard]] std::string_view decoded(std::string_view text, std::string& buffer) {
+    if (text.find_first_of("%+") == std::string_view::npos)
+        return text;
+    buffer.clear();
+    while (!text.empty()) {
+        const auto escaped = escaped_byte(text);
+        buffer += escaped.value_or(text.front() == '+' ? ' ' : text.front());
+        text.remove_prefix(escaped ? 3 : 1);
+    }
+    return buffer;
+}
+
+/// Returns the value of a parameter in the query of a request target, encoded as forms are: `+` is
+/// a space, and a percent sign without two digits is itself; nullopt if it is missing or empty, or
+/// given several times.
+/// @param buffer holds a value that has to be decoded
+[[nodiscard]] std::optional<std::string_view>
+query_parameter(std::string_view query, std::string_view name, std::string& buffer) {
+    auto found = std::optional<std::string_view>{};
+    while (!query.empty()) {
+        const auto pair = query.substr(0, query.find('&'));
+        query.remove_prefix(std::min(pair.size() + 1, query.size()));
+        const auto key = pair.substr(0, pair.find('='));
+        if (decoded(key, buffer) != name)
+            continue;
+        if (found)
+            return std::nullopt;
+        found = pair.substr(std::min(key.size() + 1, pair.size()));
+    }
+    if (!found || found->empty())
+        return std::nullopt;
+    return decoded(*found, buffer);
 }
 
 } // namespace

@@ -6,9 +6,10 @@
 
 #pragma once
 
-#include <limiter/problem_record.hpp>
+#include <limiter/problem_text.hpp>
 
-#include <array>
+#include <boost/container/static_vector.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -43,15 +44,14 @@ class denial_log {
     struct incident {
         problem_record what;
         std::uint64_t policy = 0;
-        std::optional<std::int64_t> reported; ///< the last event
-        bool is_over = false;
-        bool is_due = false; ///< an event has to report it
+        std::int64_t next = INT64_MIN; ///< the earliest time of the next event
+        bool is_over = true;           ///< or has not begun
+        bool is_due = false;           ///< an event has to report it
     };
 
-    [[nodiscard]] incident* place_for(const problem_record& what, std::int64_t now) noexcept;
+    [[nodiscard]] incident* find(const problem_record& what, std::int64_t now) noexcept;
 
-    std::array<incident, most> incidents_{};
-    std::size_t count_ = 0;
+    boost::container::static_vector<incident, most> incidents_;
 };
 
 } // namespace colimit::detail

@@ -10,73 +10,47 @@ namespace {
 constexpr auto npos = std::string_view::npos;
 constexpr std::string_view list_begins = "; commands denied in the handshake: ";
 
-[[nodiscard]] problem_record record_of(errc code, phase where) noexcept {
-    const auto now = problem_record::clock::now();
-    return {.code = code, .phase = where, .text = {}, .first = now, .last = now, .count = 1};
-}
-
 /// Returns whether a command or a key was denied, rather than a password.
 [[nodiscard]] bool is_denial(const redis::error_report& what) noexcept {
-    return what.code == errc::auth_failed &&
+    return what.code == errc::auth_failed && !what.is_own &&
            (what.phase == phase::script || what.text.find("NOPERM") != npos);
-}
-
-/// A name that does not fit is omitted.
-void append_name(problem_text& out, std::string_view name) noexcept {
-    if (!name.empty() && out.append(name))
-        (void)out.append(": ");
 }
 
 } // namespace
 
-std::int64_t problem_log::record(const problem_record& made, bool is_of_helper) noexcept {
-    if (!is_of_helper)
-        state_ = server_state::failed;
-    auto& [what, at] = is_of_helper ? of_helpers_ : of_server_;
-    at = clock_();
-    if (what.count != 0 && what.is_same(made))
-        what.repeat(made.last);
-    else
-        what = made;
-    return at;
-}
-
-/// The list of commands is kept complete: the server's message is shortened instead.
-void problem_log::note(const redis::error_report& what, const text_filter& filter,
-                       const source& of) noexcept {
-    auto made = record_of(what.code, what.phase);
-    append_name(made.text, of.name);
-    // Redis before 7.2 does not say which command a script was not allowed to run.
-    const auto is_quote = !what.received.empty();
-    const auto is_unnamed = what.text.find("can't run this command") != npos && !denied_.empty();
-    const auto list = is_unnamed ? list_begins.size() + denied_.size() : 0;
+/// A name that does not fit is omitted. The list of commands is kept complete: the server's message
+/// is shortened instead.
+void problem_log::note(const redis::error_report& what, const source& of,
+                       const text_filter& filter) noexcept {
+    using enum text_filter::origin;
+    const auto now = problem_record::clock::now();
+    auto made = problem_record{what.code, what.phase, {}, now, now, 1};
     auto& text = made.text;
-    const auto room = text.room() > list ? text.room() - list : 0;
-    is_quote ? filter.append_own(text, what.text, room)
-             : filter.append_words(text, what.text, room);
-    if (is_unnamed && text.append(list_begins))
-        filter.append_own(text, denied_, text.room());
-    if (is_quote && text.append(" "))
-        filter.append_received(text, what.received, text.room());
-    const auto at = record(made, of.is_helper);
+    if (!of.name.empty() && append_whole(text, of.name))
+        append_whole(text, ": ");
+    // Redis before 7.2 does not say which command a script was not allowed to run.
+    const auto is_unnamed =
+        !what.is_own && !denied_.empty() && what.text.find("can't run this command") != npos;
+    const auto is_quote = !what.received.empty();
+    filter.append(text, what.text, what.is_own || is_quote ? own : words,
+                  is_unnamed ? list_begins.size() + denied_.size() : 0);
+    if (is_unnamed && append_whole(text, list_begins))
+        filter.append(text, denied_, own);
+    if (!what.detail.empty() && append_whole(text, " "))
+        filter.append(text, what.detail, own);
+    if (is_quote && append_whole(text, " "))
+        filter.append(text, what.received, received);
+
+    if (!of.is_helper)
+        state_ = server_state::failed;
+    auto& last = of.is_helper ? of_helpers_ : of_server_;
+    last.at = clock_();
+    if (last.what.count != 0 && last.what.is_same(made))
+        last.what.repeat(now);
+    else
+        last.what = made;
     if (is_denial(what))
-        denials_.note(made, what.policy, at);
-}
-
-void problem_log::note_own(errc code, phase where, std::string_view text, std::string_view detail,
-                           const text_filter& filter, const source& of) noexcept {
-    auto made = record_of(code, where);
-    append_name(made.text, of.name);
-    filter.append_own(made.text, text, made.text.room());
-    if (!detail.empty() && made.text.append(" "))
-        filter.append_own(made.text, detail, made.text.room());
-    record(made, of.is_helper);
-}
-
-std::optional<problem> problem_log::entry::as_problem() const {
-    if (what.count == 0)
-        return std::nullopt;
-    return what.as_problem();
+        denials_.note(made, what.policy, last.at);
 }
 
 std::optional<problem> problem_log::last() const {

@@ -11,7 +11,7 @@
 
 #include <colimit/diagnostics.hpp>
 #include <limiter/denial_log.hpp>
-#include <limiter/problem_record.hpp>
+#include <limiter/problem_text.hpp>
 #include <redis/connection/address.hpp>
 #include <redis/protocol/error_sink.hpp>
 
@@ -32,25 +32,18 @@ class problem_log final : public redis::error_sink {
     problem_log(std::string password, steady_clock clock)
         : filter_(std::move(password)), clock_(clock) {}
 
-    void note(const redis::error_report& what) noexcept override { note(what, filter_, {}); }
+    void note(const redis::error_report& what) noexcept override { note(what, {}, filter_); }
     void note_permitted(std::uint64_t policy) noexcept override { denials_.permit(policy); }
     void hide(std::string_view password) override { filter_ = text_filter{std::string{password}}; }
-
-    void note_own(errc code, phase where, std::string_view text,
-                  std::string_view detail) noexcept override {
-        note_own(code, where, text, detail, filter_, {});
-    }
 
     /// A server with a name, or the only one, which needs none.
     struct source {
         std::string_view name;
         bool is_helper = false; ///< it executes no calls
     };
-    // The same with the server that it is about, and the filter for its password.
-    void note(const redis::error_report& what, const text_filter& filter,
-              const source& of) noexcept;
-    void note_own(errc code, phase where, std::string_view text, std::string_view detail,
-                  const text_filter& filter, const source& of) noexcept;
+    /// Notes a problem of a server, with the filter for its password.
+    void note(const redis::error_report& what, const source& of,
+              const text_filter& filter) noexcept;
 
     /// Notes that a connection to the server is ready, so that its problem is solved.
     void note_ready() noexcept { state_ = server_state::ready; }
@@ -81,14 +74,13 @@ class problem_log final : public redis::error_sink {
     enum class server_state : std::uint8_t { unknown, ready, failed };
 
     struct entry {
-        [[nodiscard]] std::optional<problem> as_problem() const;
+        [[nodiscard]] std::optional<problem> as_problem() const {
+            return what.count == 0 ? std::nullopt : std::optional{what.as_problem()};
+        }
 
         problem_record what; ///< of count 0: none
         std::int64_t at = 0;
     };
-
-    /// Returns the time.
-    std::int64_t record(const problem_record& made, bool is_of_helper) noexcept;
 
     text_filter filter_;
     steady_clock clock_;
@@ -119,21 +111,13 @@ class problem_source final : public redis::error_sink {
     }
 
     void note(const redis::error_report& what) noexcept override {
-        log_.note(what, filter_, named(name_));
-    }
-    void note_own(errc code, phase where, std::string_view text,
-                  std::string_view detail) noexcept override {
-        log_.note_own(code, where, text, detail, filter_,
-                      named(where == phase::resolve ? host_ : name_));
+        log_.note(what, {what.phase == phase::resolve ? host_ : name_, kind_ == kind::sentinel},
+                  filter_);
     }
     void note_permitted(std::uint64_t policy) noexcept override { log_.note_permitted(policy); }
     void hide(std::string_view password) override { filter_ = text_filter{std::string{password}}; }
 
   private:
-    [[nodiscard]] problem_log::source named(std::string_view name) const noexcept {
-        return {name, kind_ == kind::sentinel};
-    }
-
     problem_log& log_;
     kind kind_;
     std::string host_;

@@ -5,8 +5,7 @@
 #include <base/bytes.hpp>
 #include <limiter/problem_text.hpp>
 
-#include <cstdint>
-#include <optional>
+#include <algorithm>
 
 namespace colimit::detail {
 namespace {
@@ -17,133 +16,94 @@ constexpr std::size_t least_password = 4;
 /// The text after this repeats the arguments of the command: a password or the names of keys.
 constexpr std::string_view arguments_begin = "with args beginning with";
 constexpr std::string_view ellipsis = "...";
-constexpr std::string_view stars = "***";
 constexpr std::string_view left_out =
     "(omitted: it contains the password, which is too short to be replaced)";
 
-[[nodiscard]] std::array<char, 4> escaped(char c) noexcept {
-    const auto byte = static_cast<unsigned char>(c);
-    return {'\\', 'x', hex_digits[byte >> 4U], hex_digits[byte & 15U]};
-}
-
-/// Returns whether two hexadecimal digits in either case encode this byte.
-[[nodiscard]] bool is_hex_of(std::string_view digits, char c) noexcept {
-    const auto byte = static_cast<unsigned char>(c);
-    const auto is = [](char digit, unsigned value) { return lower(digit) == hex_digits[value]; };
-    return digits.size() == 2 && is(digits[0], byte >> 4U) && is(digits[1], byte & 15U);
-}
-
 enum class writing : std::uint8_t { plain, percent, backslash };
 
-/// Returns the character that encodes this byte after a backslash.
-[[nodiscard]] char short_escape(char c) noexcept {
-    constexpr std::string_view bytes = "\n\r\t\a\b";
-    constexpr std::string_view letters = "nrtab";
-    const auto at = bytes.find(c);
-    return at != std::string_view::npos ? letters[at] : c;
-}
+/// A character of a password, and how many bytes of a text encode it: 0 if the text ends within it.
+struct character {
+    char c;
+    std::size_t size;
+};
 
-/// Returns how many bytes at the beginning of a text encode this byte of a password: 0 for none,
-/// nullopt if the text ends too early to decide.
-[[nodiscard]] std::optional<std::size_t> size_of_byte(std::string_view text, char c,
-                                                      writing how) noexcept {
-    if (text.empty())
-        return std::nullopt;
+/// @param like the expected character, as which any other one may have been written
+[[nodiscard]] character read_character(std::string_view text, writing how, char like) noexcept {
     const auto mark = how == writing::percent ? '%' : '\\';
-    if (how == writing::plain || text.front() != mark)
-        return text.front() == c ? 1 : 0;
-    const auto has_x = text.size() > 1 && text[1] == 'x';
-    if (how == writing::backslash && text.size() > 1 && text[1] == short_escape(c) && !has_x)
-        return 2;
-    if (how == writing::backslash && text.size() > 1 && !has_x)
-        return 0;
-    const auto digits_at = std::size_t{how == writing::percent ? 1U : 2U};
-    if (text.size() < digits_at + 2)
-        return std::nullopt;
-    return is_hex_of(text.substr(digits_at, 2), c) ? digits_at + 2 : 0;
+    if (text.empty() || how == writing::plain || text.front() != mark)
+        return text.empty() ? character{} : character{text.front(), 1};
+    if (how == writing::backslash && text.size() > 1 && text[1] != 'x') {
+        const auto at = std::string_view{"nrtab"}.find(text[1]);
+        return {at == std::string_view::npos || text[1] == like ? text[1] : "\n\r\t\a\b"[at], 2};
+    }
+    const std::size_t digits = how == writing::percent ? 1 : 2;
+    if (text.size() < digits + 2)
+        return {};
+    const auto high = hex_digits.find(lower(text[digits]));
+    const auto low = hex_digits.find(lower(text[digits + 1]));
+    if (high == std::string_view::npos || low == std::string_view::npos)
+        return {mark, 1};
+    return {static_cast<char>(high << 4U | low), digits + 2};
 }
 
 } // namespace
-
-/// The differences between texts of different origin.
-struct text_filter::kind {
-    std::size_t
-        least_part;  ///< the shortest part of the password that is replaced at the end of the text
-    bool is_line;    ///< only the first line is shown
-    bool is_foreign; ///< it may be omitted
-};
 
 std::size_t text_filter::size_of_secret(std::string_view text, std::size_t least) const noexcept {
     auto longest = std::size_t{0};
     for (const auto how : {writing::plain, writing::percent, writing::backslash}) {
         auto size = std::size_t{0};
-        auto matched = std::size_t{0};
-        auto ends_within = false;
-        while (matched < password_.size()) {
-            const auto next = size_of_byte(text.substr(size), password_[matched], how);
-            ends_within = !next;
-            if (!next || *next == 0)
+        for (std::size_t matched = 0; matched < password_.size(); ++matched) {
+            const auto next = read_character(text.substr(size), how, password_[matched]);
+            if (next.size == 0) {
+                size = matched >= least ? text.size() : 0;
                 break;
-            size += *next;
-            ++matched;
+            }
+            size = next.c == password_[matched] ? size + next.size : 0;
+            if (size == 0)
+                break;
         }
-        if (matched == password_.size())
-            longest = std::max(longest, size);
-        else if (ends_within && matched >= least)
-            longest = text.size();
+        longest = std::max(longest, size);
     }
     return longest;
 }
 
-void text_filter::append(problem_text& out, std::string_view text, std::size_t room,
-                         const kind& of) const noexcept {
+void text_filter::append(problem_text& out, std::string_view text, origin of,
+                         std::size_t reserve) const noexcept {
     const auto begin = out.size();
-    const auto end = begin + std::min(room, out.room());
+    const auto end = std::max(begin, out.max_size() - std::min(reserve, out.max_size()));
+    const auto is_line = of == origin::received;
+    if (is_line)
+        text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
     text = text.substr(0, text.find(arguments_begin));
-    const auto last = text.find_last_not_of("\r\n ");
-    const auto shown = last == std::string_view::npos ? 0 : last + 1;
+    const auto unseen = text.size() - (text.find_last_not_of("\r\n ") + 1);
     const auto is_short = password_.size() < least_password;
     auto room_for_ellipsis = begin; // the last place at which it fits
-    for (std::size_t at = 0; at < shown;) {
-        const auto c = text[at];
-        const auto secret = password_.empty() ? 0 : size_of_secret(text.substr(at), of.least_part);
-        if (secret != 0 && is_short && of.is_foreign) {
-            out.cut(begin);
-            (void)out.append(left_out.substr(0, end - begin));
+    while (text.size() > unseen) {
+        const auto c = text.front();
+        const auto secret = size_of_secret(text, is_line ? 1 : least_password);
+        if (secret != 0 && is_short && of != origin::own) {
+            out.resize(begin);
+            append_whole(out, left_out.substr(0, end - begin));
             return;
         }
-        if (secret == 0 && of.is_line && (c == '\r' || c == '\n'))
-            break;
-        const auto hex = escaped(c);
-        const auto part = secret != 0 && !is_short ? stars
-                          : c >= ' ' && c <= '~'   ? text.substr(at, 1)
-                                                   : std::string_view{hex.data(), hex.size()};
+        if (secret == 0 && is_line && (c == '\r' || c == '\n'))
+            return;
+        const auto byte = static_cast<unsigned char>(c);
+        const char hex[]{'\\', 'x', hex_digits[byte >> 4U], hex_digits[byte & 15U]};
+        const auto is_hidden = secret != 0 && !is_short;
+        const auto part = is_hidden              ? std::string_view{"***"}
+                          : c >= ' ' && c <= '~' ? text.substr(0, 1)
+                                                 : std::string_view{hex, sizeof hex};
         if (out.size() + part.size() > end) {
-            out.cut(room_for_ellipsis);
-            (void)out.append(ellipsis);
-            break;
+            out.resize(room_for_ellipsis);
+            append_whole(out, ellipsis);
+            return;
         }
-        (void)out.append(part);
+        append_whole(out, part);
         if (out.size() + ellipsis.size() <= end)
             room_for_ellipsis = out.size();
-        at += secret != 0 && !is_short ? secret : 1;
+        text.remove_prefix(is_hidden ? secret : 1);
     }
-}
-
-void text_filter::append_own(problem_text& out, std::string_view text,
-                             std::size_t room) const noexcept {
-    append(out, text, room, {.least_part = least_password, .is_line = false, .is_foreign = false});
-}
-
-void text_filter::append_words(problem_text& out, std::string_view text,
-                               std::size_t room) const noexcept {
-    append(out, text, room, {.least_part = least_password, .is_line = false, .is_foreign = true});
-}
-
-void text_filter::append_received(problem_text& out, std::string_view bytes,
-                                  std::size_t room) const noexcept {
-    const auto begin = std::min(bytes.find_first_not_of("\r\n"), bytes.size());
-    append(out, bytes.substr(begin), room, {.least_part = 1, .is_line = true, .is_foreign = true});
 }
 
 } // namespace colimit::detail

@@ -39,9 +39,6 @@ if(TARGET colimit_tool)
     list(APPEND CPACK_COMPONENTS_ALL tool)
     set(CPACK_DEBIAN_TOOL_PACKAGE_NAME colimit)
     set(CPACK_DEBIAN_TOOL_PACKAGE_SECTION admin)
-    # The folder in which Debian's zsh looks.
-    install(FILES ${PROJECT_BINARY_DIR}/tool/_colimit DESTINATION share/zsh/vendor-completions
-        COMPONENT tool EXCLUDE_FROM_ALL)
     set(CPACK_COMPONENT_TOOL_DESCRIPTION
         "The command-line tool for operators: checks and inspects keys, replays logs.")
 endif()

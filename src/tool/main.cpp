@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // colimit: the command-line tool. Reading order: frame/command.hpp (what a command is),
-// commands/check.cpp (one of them), commands/table.cpp (all of them), frame/program.cpp (from
+// commands/verbs.cpp (some of them), commands/table.cpp (all of them), frame/program.cpp (from
 // arguments to an exit code), frame/help.cpp.
 
 #include <tool/commands/table.hpp>

@@ -1,15 +1,14 @@
-# The parts of lint, replay, simulate, overload and load that need neither a terminal nor a server,
+# The parts of lint, replay, simulate and load that need neither a terminal nor a server,
 # as a library for the tool and the tests.
 find_package(ZLIB REQUIRED)
 
 add_library(colimit_traffic STATIC
-    frame/drawing.cpp frame/format.cpp frame/service_key.cpp
-    lint/findings.cpp lint/rate_bounds.cpp lint/trust.cpp
-    overload/picture.cpp overload/server.cpp overload/table.cpp
+    frame/chart.cpp frame/format.cpp frame/service_key.cpp
+    lint/findings.cpp lint/rate_bounds.cpp
     replay/access_log.cpp replay/chart.cpp replay/history.cpp replay/json_log.cpp replay/limits.cpp
-    replay/lines.cpp replay/progress.cpp replay/report.cpp replay/statistics.cpp replay/svg.cpp
+    replay/lines.cpp replay/progress.cpp replay/report.cpp replay/statistics.cpp
     replay/timeline.cpp replay/times.cpp
-    simulate/picture.cpp simulate/run.cpp simulate/table.cpp simulate/traffic.cpp)
+    simulate/report.cpp simulate/run.cpp simulate/traffic.cpp)
 target_include_directories(colimit_traffic PUBLIC ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(colimit_traffic PUBLIC colimit_internal PRIVATE ZLIB::ZLIB)
 set_target_properties(colimit_traffic PROPERTIES UNITY_BUILD ${COLIMIT_UNITY_BUILD})

@@ -43,7 +43,6 @@ require_files(${root}/usr/share/doc/libcolimit-dev/copyright)
 if(tool)
     require_files(${root}/usr/share/doc/colimit/copyright
         ${root}/usr/share/man/man1/colimit.1
-        ${root}/usr/share/bash-completion/completions/colimit
-        ${root}/usr/share/zsh/vendor-completions/_colimit)
+        ${root}/usr/share/bash-completion/completions/colimit)
     run(${root}/usr/bin/colimit --version)
 endif()

@@ -91,10 +91,9 @@ class echoes final : public redis::requests {
 };
 
 struct silent_sink final : redis::error_sink {
-    void note(const redis::error_report& /*what*/) noexcept override {}
-    void note_own(errc /*code*/, phase /*where*/, std::string_view text,
-                  std::string_view /*detail*/) noexcept override {
-        last = text;
+    void note(const redis::error_report& what) noexcept override {
+        if (what.is_own)
+            last = what.text;
     }
     std::string last;
 };

@@ -6,8 +6,8 @@ foreach(part IN ITEMS keys tls traffic)
     add_labelled_test(tool tool_${part} QUICK
         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tool/${part} $<TARGET_FILE:colimit_tool>)
 endforeach()
-add_labelled_test(tool tool_shells
-    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tool/shells $<TARGET_FILE:colimit_tool>)
-# The JSON that commands print, and what the tool's README says of it.
+add_labelled_test(tool tool_man_page
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tool/man_page $<TARGET_FILE:colimit_tool>)
+# The JSON that commands print, and what their helps say of it.
 add_labelled_test(tool tool_json QUICK COMMAND ${node} ${CMAKE_CURRENT_SOURCE_DIR}/tool/json.mjs
     $<TARGET_FILE:colimit_tool> ${PROJECT_SOURCE_DIR})

@@ -27,14 +27,14 @@ constexpr auto second = denial_log::interval;
                                        .first = {},
                                        .last = {},
                                        .count = 1};
-    (void)made.text.append(text);
+    (void)detail::append_whole(made.text, text);
     return made;
 }
 
 /// The words of the denial that is to be reported.
 [[nodiscard]] std::string taken(denial_log& log, std::int64_t now) {
     const auto* found = log.take(now);
-    return found == nullptr ? "none" : std::string{found->text.view()};
+    return found == nullptr ? "none" : found->as_problem().text;
 }
 
 } // namespace

@@ -7,11 +7,9 @@
 // load 0.6 * 64 = 38 requests are inside on average. Their number varies as that of a Poisson
 // process, with a deviation of 6.
 
+#include <overload/report.hpp>
 #include <support/rounds.hpp>
 #include <support/unit_test.hpp>
-#include <tool/overload/picture.hpp>
-#include <tool/overload/server.hpp>
-#include <tool/overload/table.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +21,7 @@ BOOST_AUTO_TEST_SUITE(overload)
 
 namespace {
 
-namespace simulation = tool::overload;
+namespace simulation = colimit::benchmark::overload;
 using simulation::counts;
 using simulation::record;
 using simulation::scenario;

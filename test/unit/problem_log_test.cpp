@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_denial_that_names_no_command_is_followed_by_those_of_the_
         const auto* denial = log.denials().take(now);
         BOOST_TEST((denial != nullptr) ==
                    (text.find("NOPERM") != text.npos || where == phase::script));
-        BOOST_TEST((denial == nullptr || denial->text.view() == log.last()->text));
+        BOOST_TEST((denial == nullptr || denial->as_problem().text == log.last()->text));
         return log.last().value().text;
     };
     const auto unnamed =

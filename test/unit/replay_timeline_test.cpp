@@ -5,7 +5,6 @@
 #include <support/unit_test.hpp>
 #include <tool/frame/format.hpp>
 #include <tool/replay/chart.hpp>
-#include <tool/replay/svg.hpp>
 #include <tool/replay/timeline.hpp>
 
 #include <algorithm>

@@ -20,10 +20,9 @@ using redis::recovery;
 using test::command;
 
 struct problems final : redis::error_sink {
-    void note(const redis::error_report& what) noexcept override { texts.emplace_back(what.text); }
-    void note_own(errc /*code*/, phase /*where*/, std::string_view text,
-                  std::string_view detail) noexcept override {
-        texts.push_back(std::string{text} + " " + std::string{detail});
+    void note(const redis::error_report& what) noexcept override {
+        texts.push_back(std::string{what.text} + (what.is_own ? " " : "") +
+                        std::string{what.detail});
     }
     std::vector<std::string> texts;
 };

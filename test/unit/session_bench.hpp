@@ -42,12 +42,7 @@ inline const auto connection_reset =
 struct reports : redis::error_sink {
     void note(const redis::error_report& what) noexcept override {
         codes.push_back(what.code);
-        text = what.text;
-    }
-    void note_own(errc code, phase /*where*/, std::string_view own,
-                  std::string_view detail) noexcept override {
-        codes.push_back(code);
-        text = std::string{own} + ' ' + std::string{detail};
+        text = std::string{what.text} + (what.is_own ? " " : "") + std::string{what.detail};
     }
     void hide(std::string_view password) override { hidden = password; }
 

@@ -3,9 +3,8 @@
 // Rules under the same traffic: the numbers that tell algorithms from each other, and that texts
 // and pictures show these numbers.
 #include <support/unit_test.hpp>
-#include <tool/simulate/picture.hpp>
+#include <tool/simulate/report.hpp>
 #include <tool/simulate/run.hpp>
-#include <tool/simulate/table.hpp>
 #include <tool/simulate/traffic.hpp>
 
 #include <algorithm>

@@ -25,6 +25,10 @@ struct error_report {
     std::string_view received = {};
     /// The fingerprint of the policy of the calls that failed; 0 in the handshake.
     std::uint64_t policy = 0;
+    /// Whether the text is of this process or of the operating system, and what is appended to it
+    /// then, after a space.
+    bool is_own = false;
+    std::string_view detail = {};
 };
 
 class error_sink : boost::noncopyable {
@@ -32,9 +36,9 @@ class error_sink : boost::noncopyable {
     virtual void note(const error_report& what) noexcept = 0;
 
     /// Reports a problem with a text of this process or of the operating system.
-    /// @param detail is appended to the text after a space
-    virtual void note_own(errc /*code*/, phase /*where*/, std::string_view /*text*/,
-                          std::string_view /*detail*/) noexcept {}
+    void note_own(errc code, phase where, std::string_view text, std::string_view detail) noexcept {
+        note({.code = code, .phase = where, .text = text, .is_own = true, .detail = detail});
+    }
 
     /// Sets a password that no text of a later report shows, instead of the previous one.
     virtual void hide(std::string_view /*password*/) {}

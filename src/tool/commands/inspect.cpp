@@ -191,6 +191,27 @@ command inspect_command() {
                      {"inspect user=42 --rule '5/m; 100/h' --json",
                       "under two rules, for a script"},
                      {"inspect user=42", "which limits does this key have at all?"}},
+        .json = R"({"command": "inspect", "key": "user=42", "policy": "5-m",
+ "outcome": "denied", "reason": "rule", "limiting_rule": "gcra",
+ "granted": 0, "limit": 5, "remaining": 0, "retry_after_us": 11990568,
+ "reset_after_us": 59990568, "server_time_us": 1795771558730690,
+ "rules": [{"name": "gcra", "rule": "5/m", "limit": 5, "balance": 0,
+            "retry_after_us": 11990568, "reset_after_us": 59990568,
+            "returns": [{"tokens": 1, "after_us": 11990568}]}],
+ "stored": [{"policy": "5-m", "holds": "state",
+             "redis_key": "colimit:{2i}:5-m:k:user=42",
+             "expires_after_ms": 82590, "bytes": 120, "count": null,
+             "is_foreign": false,
+             "slots": [{"tag": 1527487298, "rule": "gcra", "num": 12000000,
+                        "capacity": 5, "t": 1795771558721258,
+                        "debt": 60000000}], "holders": []}]}
+{"command": "inspect", "key": "job", "is_complete": true,
+ "stored": [{"policy": "jobs", "holds": "holders",
+             "redis_key": "colimit:{1p}:jobs:sk:job",
+             "expires_after_ms": 3600000, "bytes": 144, "count": 1,
+             "is_foreign": false, "slots": [],
+             "holders": [{"id": "666972737401ff",
+                          "lease_ends_us": 1795775106442690}]}]})",
         .declare = declaration_of<inspect_options>()};
 }
 

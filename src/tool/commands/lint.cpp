@@ -102,6 +102,10 @@ command lint_command() {
                  "The exit code is 0 without findings, 1 with warnings and 2 with an error."},
         .examples = {{"lint policies.json", "before it is deployed"},
                      {"lint - < policies.json", "from standard input"}},
+        .json = R"({"command": "lint", "file": "policies.json",
+ "findings": [{"severity": "warning", "problem": "unreachable_rule",
+               "path": "policies.api",
+               "message": "rule 2 (600/m named minute) is unreachable: ..."}]})",
         .declare = declaration_of<lint_options>()};
 }
 

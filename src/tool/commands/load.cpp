@@ -168,6 +168,12 @@ command load_command() {
         .examples = {{"load --server redis://127.0.0.1:6379 --seconds 5", "a server"},
                      {"load --rule '100/s; 5000/h named hour' --callers 64",
                       "two rules, and fewer calls at a time"}},
+        .json = R"({"command": "load", "server": "unix:/run/redis.sock", "policy": "100-s",
+ "callers": 256, "keys": 100000, "seconds": 2.0, "interrupted": false,
+ "checks": 340162, "denied": 0, "checks_per_second": 169911,
+ "keys_per_batch": 85.4, "module_checks": 0, "server_us_per_check": 3.21,
+ "p50_us": 893.0, "p99_us": 6095.0, "p999_us": 25428.0, "max_us": 33728.0,
+ "keys_are_left": false})",
         .declare = declaration_of<load_options>()};
 }
 

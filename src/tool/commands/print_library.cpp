@@ -3,9 +3,14 @@
 // colimit print-library: the functions for servers where EVAL is forbidden.
 
 #include <tool/commands/table.hpp>
-#include <tool/frame/library_text.hpp>
+
+#include <string>
 
 namespace tool {
+
+/// Returns the function library that the build makes of lua/, from embed_library.cmake.
+[[nodiscard]] std::string library_text();
+
 namespace {
 
 struct library_options {
@@ -25,6 +30,8 @@ command print_library_command() {
                      "master; replicas copy it."},
             .examples = {{"print-library | redis-cli -x FUNCTION LOAD REPLACE",
                           "loads the library of this version of colimit"}},
+            .json =
+                R"({"command": "print-library", "text": "#!lua name=colimit_6a75dda520b4 ..."})",
             .declare = declaration_of<library_options>()};
 }
 

@@ -2,7 +2,7 @@
 //
 // colimit replay: which clients a limit would have denied, how often and when. Reading order of
 // replay/: access_log (a line), lines (a file), history (a log), limits and run (through the
-// limiter), then the output: statistics, timeline, chart, report, svg.
+// limiter), then the output: statistics, timeline, report, chart.
 
 #include <policy_json/document.hpp>
 #include <tool/commands/table.hpp>
@@ -13,13 +13,15 @@
 #include <tool/replay/chart.hpp>
 #include <tool/replay/history.hpp>
 #include <tool/replay/report.hpp>
-#include <tool/replay/report_json.hpp>
 #include <tool/replay/run.hpp>
-#include <tool/replay/svg.hpp>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
@@ -29,7 +31,62 @@
 namespace tool {
 namespace {
 
+namespace json = boost::json;
+
 constexpr auto usual_replay_rule = "5/s burst 10";
+
+std::string second(colimit::time_point time) {
+    return utc(std::chrono::floor<std::chrono::seconds>(time));
+}
+
+json::array rules_of(const replay::subject& what, const replay::statistics& found) {
+    json::array rules;
+    for (std::size_t i = 0; i < what.rules.size(); ++i)
+        rules.push_back(
+            json::object{{"rule", what.rules[i]}, {"denied", found.limited_by_rule[i]}});
+    return rules;
+}
+
+json::array clients_of(const replay::history& log, const replay::statistics& found,
+                       std::size_t top) {
+    json::array clients;
+    for (std::size_t i = 0; i < std::min(top, found.clients_limited.size()); ++i) {
+        const auto& c = found.clients_limited[i];
+        clients.push_back(json::object{{"client", json_text(log.clients[c.client])},
+                                       {"requests", c.requests},
+                                       {"denied", c.limited},
+                                       {"first_denied", utc(c.first_limited)},
+                                       {"last_denied", utc(c.last_limited)}});
+    }
+    return clients;
+}
+
+json::array unreadable_lines(const replay::history& log) {
+    json::array lines;
+    for (const auto& line : log.first_unreadable)
+        lines.push_back(json::object{
+            {"line", line.number}, {"text", line.text}, {"problem", json_text(line.problem)}});
+    return lines;
+}
+
+/// Times are those of utc(); counts are numbers.
+json::object report_object(const replay::subject& what, const replay::history& log,
+                           const replay::statistics& found, std::size_t top) {
+    return {{"log", what.log},
+            {"store", what.store},
+            {"first", second(log.requests.front().time)},
+            {"last", second(log.requests.back().time)},
+            {"requests", found.requests},
+            {"denied", found.limited},
+            {"unlimited", found.unlimited},
+            {"rules", rules_of(what, found)},
+            {"clients", found.clients},
+            {"clients_denied", found.clients_limited.size()},
+            {"clients_denied_most", clients_of(log, found, top)},
+            {"out_of_order", log.out_of_order},
+            {"unreadable", log.unreadable},
+            {"first_unreadable", unreadable_lines(log)}};
+}
 
 struct replay_options {
     std::string log;
@@ -101,7 +158,7 @@ struct replay_options {
                                              without_password(server)};
         const auto found = replay::count(log, verdicts, what_was_tried.rules.size());
         if (out.is_json())
-            out.object(replay::report_object(what_was_tried, log, found, top));
+            out.object(report_object(what_was_tried, log, found, top));
         else
             out.text(report(what_was_tried, log, found, verdicts));
         if (!svg.empty())
@@ -140,6 +197,19 @@ command replay_command() {
                          {"replay requests.jsonl --format json --key-field user.id "
                           "--time-field ts --rule 100/m",
                           "JSON lines, and a limit for each user"}},
+            .json = R"({"command": "replay", "log": "access.log", "store": "memory:",
+ "first": "2024-03-12 08:00:11", "last": "2024-03-12 09:58:49",
+ "requests": 2233, "denied": 655, "unlimited": 0,
+ "rules": [{"rule": "5/s burst 10", "denied": 655}], "clients": 94,
+ "clients_denied": 2,
+ "clients_denied_most": [{"client": "203.0.113.77", "requests": 540,
+                          "denied": 420,
+                          "first_denied": "2024-03-12 08:40:23",
+                          "last_denied": "2024-03-12 09:38:40"}],
+ "out_of_order": 169, "unreadable": 3,
+ "first_unreadable": [{"line": 1402,
+                       "text": "198.51.100.4 - - [12/Mar/2024:09:55:",
+                       "problem": "has no [dd/Mon/yyyy:hh:mm:ss +hhmm] ..."}]})",
             .declare = declaration_of<replay_options>()};
 }
 

@@ -5,9 +5,8 @@
 #include <tool/commands/table.hpp>
 #include <tool/frame/policy_options.hpp>
 #include <tool/frame/screen.hpp>
-#include <tool/simulate/picture.hpp>
+#include <tool/simulate/report.hpp>
 #include <tool/simulate/run.hpp>
-#include <tool/simulate/table.hpp>
 
 #include <colimit/rule_text.hpp>
 
@@ -93,6 +92,10 @@ command simulate_command() {
             .examples = {{"simulate --svg picture.svg", "all algorithms, and a picture"},
                          {"simulate --rule '100/h fixed_window' --rule '100/h burst 20'",
                           "two rules for the same limit"}},
+            .json = R"({"command": "simulate", "limit": 10, "period_us": 60000000,
+ "rules": [{"algorithm": "fixed_window", "rule": "10/m fixed_window",
+            "traffic": [{"traffic": "window edge", "requests": 20,
+                         "allowed": 20, "peak": 20}]}]})",
             .declare = declaration_of<simulate_options>()};
 }
 

@@ -10,10 +10,10 @@ namespace tool {
 
 std::span<const command> all_commands() {
     static const std::vector<command> commands{
-        check_command(), peek_command(),          charge_command(),     refund_command(),
-        reset_command(), block_command(),         inspect_command(),    top_command(),
-        lint_command(),  replay_command(),        simulate_command(),   overload_command(),
-        load_command(),  print_library_command(), completion_command(), man_command(),
+        check_command(),         peek_command(),   charge_command(),   refund_command(),
+        reset_command(),         block_command(),  inspect_command(),  top_command(),
+        lint_command(),          replay_command(), simulate_command(), load_command(),
+        print_library_command(),
     };
     return commands;
 }

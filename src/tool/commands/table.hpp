@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All commands of the tool, each of which has a file of its own here.
+// All commands of the tool, which the other files here declare.
 
 #pragma once
 
@@ -20,12 +20,9 @@ namespace tool {
 [[nodiscard]] command top_command();
 [[nodiscard]] command lint_command();
 [[nodiscard]] command replay_command();
-[[nodiscard]] command overload_command();
 [[nodiscard]] command simulate_command();
 [[nodiscard]] command load_command();
 [[nodiscard]] command print_library_command();
-[[nodiscard]] command completion_command();
-[[nodiscard]] command man_command();
 
 /// Returns the commands in the order of the help.
 [[nodiscard]] std::span<const command> all_commands();

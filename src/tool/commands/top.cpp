@@ -154,6 +154,9 @@ command top_command() {
                  "Ctrl-C ends it. Writes nothing to the servers."},
         .examples = {{"top --policies policies.json", "live, with what is left"},
                      {"top --rounds 10 --interval 1 --json", "ten lines of JSON, one per second"}},
+        .json = R"({"command": "top", "states": 2,
+ "keys": [{"key": "user=42", "policy": "5-m", "left": 3, "limit": 5,
+           "used": 2.0, "denied": false, "rate": 0.5}]})",
         .declare = declaration_of<top_options>()};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A command of the tool: one file in commands/, which has the options as a struct and returns a
-// `command` of them, and one line in commands/table.cpp. Help, completion and the man page are
-// generated from these.
+// A command of the tool: a part of commands/, which has the options as a struct and returns a
+// `command` of them, and one line in commands/table.cpp. The help is made of these, and the man
+// page of the help; the completion is written by hand, in src/tool/completion.bash.
 
 #pragma once
 
@@ -52,9 +52,9 @@ struct command {
     std::string summary;           ///< one line, without a full stop
     std::vector<std::string> text; ///< paragraphs of the help
     std::vector<example> examples;
+    std::string json; ///< what `--json` prints, as lines of a help: an example
     /// Declares the options in `app`. The action is called after they are parsed.
     std::function<action(CLI::App& app)> declare;
-    bool has_json = true; ///< the frame declares `--json`
 };
 
 /// Returns the declaration of a command whose options are a struct with

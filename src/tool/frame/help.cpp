@@ -1,97 +1,39 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The options of a command as its parser has them, and help texts made of them.
+// The formatter neither breaks lines nor keeps the indentation of what follows the options (since
+// CLI11 2.5), so texts have their line breaks before, and examples are appended.
 
 #include <tool/frame/help.hpp>
 
 #include <sstream>
+#include <string_view>
 
 namespace tool {
 namespace {
 
 constexpr std::size_t column = 26; ///< of the descriptions of options
 
-/// Divides `MODE:{script,function}`, as the parser names a value, into the name and the choices.
-void divide_type(std::string_view type, option_text& into) {
-    const auto colon = type.find(':');
-    into.value = type.substr(0, colon);
-    if (colon == std::string_view::npos || !type.substr(colon + 1).starts_with('{'))
-        return;
-    auto list = std::istringstream{std::string{type.substr(colon + 2)}};
-    for (std::string choice; std::getline(list, choice, ',');)
-        into.choices.push_back(choice.substr(0, choice.find('}')));
-}
+constexpr auto program_summary =
+    "Operates the limits of colimit: what a key has left, why it is denied, and what a limit would "
+    "do.";
+constexpr auto exit_codes = "Exit codes:\n"
+                            "  0                       allowed, or done\n"
+                            "  1                       denied, or findings\n"
+                            "  2                       an error: one sentence on standard error\n"
+                            "  128 + N                 ended by signal N\n"
+                            "\n"
+                            "Environment:\n"
+                            "  COLIMIT_SERVER          The address of the server, if --server is\n"
+                            "                          not given. Not for load and replay.\n";
 
-[[nodiscard]] option_text describe(const CLI::Option& option) {
-    option_text text;
-    text.is_argument = option.get_positional();
-    text.is_required = option.get_required();
-    text.description = option.get_description();
-    text.usual = option.get_default_str();
-    for (const auto& name : option.get_snames())
-        text.names.push_back("-" + name);
-    for (const auto& name : option.get_lnames())
-        text.names.push_back("--" + name);
-    if (text.is_argument)
-        text.names = {option.get_name(true)};
-    if (option.get_items_expected_max() != 0)
-        divide_type(option.get_type_name(), text);
-    return text;
-}
-
-[[nodiscard]] std::string title(const option_text& o) {
-    std::string names;
-    for (const auto& name : o.names)
-        names.append(names.empty() ? "" : ", ").append(name);
-    return o.is_argument || o.value.empty() ? names : names + " " + o.value;
-}
-
-/// Returns two columns.
-[[nodiscard]] std::string entry(std::string_view left, std::string_view right, std::size_t width) {
-    auto line = "  " + std::string{left};
-    if (line.size() + 1 >= column)
-        line += '\n' + std::string(column, ' ');
-    else
-        line.resize(column, ' ');
-    return line + wrapped(right, width, column) + '\n';
-}
-
-[[nodiscard]] std::string list_options(const command_text& c, bool arguments, std::size_t width) {
-    std::string text;
-    for (const auto& o : c.options)
-        if (o.is_argument == arguments)
-            text += entry(title(o), option_details(o), width);
-    return text;
-}
-
-[[nodiscard]] std::string list_examples(const command& c, std::size_t width) {
-    std::string text;
-    for (const auto& e : c.examples)
-        text += "  colimit " + e.command + "\n      " + wrapped(e.meaning, width, 6) + '\n';
-    return text;
-}
-
-void add_section(std::string& text, std::string_view name, const std::string& content) {
-    if (!content.empty())
-        text.append("\n").append(name).append(":\n").append(content);
-}
-
-} // namespace
-
-std::string option_details(const option_text& o) {
-    auto text = o.description;
-    for (const auto& choice : o.choices)
-        text.append(&choice == &o.choices.front() ? ": " : ", ").append(choice);
-    return o.usual.empty() ? text : text + " (default: " + o.usual + ")";
-}
-
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+/// Returns a text with line breaks: at most `width` columns, all of them after `indent` columns.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
     std::string out;
     auto at = indent;
     auto words = std::istringstream{std::string{text}};
     for (std::string word; words >> word;) {
         if (!out.empty() && at + 1 + word.size() > width) {
-            out += '\n' + std::string(indent, ' ');
+            out += '\n';
             at = indent;
         } else if (!out.empty()) {
             out += ' ';
@@ -103,58 +45,79 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
     return out;
 }
 
+/// Options with their value and, in the description, its words and the default.
+class help_format : public CLI::Formatter {
+  public:
+    explicit help_format(std::size_t width) : width_(width) {
+        column_width(column);
+        label("Positionals", "Arguments");
+        label("Subcommands", "Commands");
+        label("SUBCOMMAND", "COMMAND");
+    }
+
+    std::string make_option_opts(const CLI::Option* option) const override {
+        if (option->get_positional() || option->get_items_expected_max() == 0)
+            return "";
+        const auto type = option->get_type_name(); // `MODE:{script,function}`
+        return " " + type.substr(0, type.find(':'));
+    }
+
+    std::string make_option_desc(const CLI::Option* option) const override {
+        auto text = option->get_description();
+        const auto type = option->get_type_name();
+        if (const auto list = type.find(":{"); list != std::string::npos)
+            text += ": " + CLI::detail::find_and_replace(
+                               type.substr(list + 2, type.find('}') - list - 2), ",", ", ");
+        if (const auto usual = option->get_default_str(); !usual.empty())
+            text += " (default: " + usual + ")";
+        return wrapped(text, width_, column);
+    }
+
+  private:
+    std::size_t width_;
+};
+
+} // namespace
+
 std::unique_ptr<CLI::App> make_parser(const command& c, bool& is_json, action& run) {
     auto app = std::make_unique<CLI::App>(c.summary, "colimit " + c.name);
     app->set_help_flag("--help", "Print this help");
     run = c.declare(*app);
-    if (c.has_json)
-        app->add_flag("--json", is_json, "Write JSON, one object per line");
+    app->add_flag("--json", is_json, "Write JSON, one object per line");
     return app;
 }
 
-command_text describe(const command& c) {
+std::string help_of(const command& c, std::size_t width) {
     action unused;
     auto is_json = false;
-    const auto parser = make_parser(c, is_json, unused);
-    command_text text{"colimit " + c.name + " [OPTIONS]", {}};
-    for (const auto is_argument : {true, false})
-        for (const auto* const option : parser->get_options())
-            if (option->get_positional() == is_argument)
-                text.options.push_back(describe(*option));
-    for (const auto& o : text.options)
-        if (o.is_argument)
-            text.usage += o.is_required ? " " + o.names.front() : " [" + o.names.front() + "]";
-    return text;
-}
-
-std::string help_of(const command& c, std::size_t width) {
-    const auto described = describe(c);
+    const auto app = make_parser(c, is_json, unused);
     auto text = c.summary + ".\n";
     for (const auto& paragraph : c.text)
         text += '\n' + wrapped(paragraph, width, 0) + '\n';
-    add_section(text, "Usage", "  " + described.usage + '\n');
-    add_section(text, "Arguments", list_options(described, true, width));
-    add_section(text, "Options", list_options(described, false, width));
-    add_section(text, "Examples", list_examples(c, width));
+    app->description(text);
+    app->formatter(std::make_shared<help_format>(width));
+
+    text = app->help() + "Examples:\n";
+    for (const auto& e : c.examples)
+        text += "  colimit " + e.command + "\n      " + e.meaning + '\n';
+    text += "\nJSON, here divided, with one element of each array:\n";
+    auto lines = std::istringstream{c.json};
+    for (std::string line; std::getline(lines, line);)
+        text += "  " + line + '\n';
     return text;
 }
 
 std::string help_of(std::span<const command> commands, std::size_t width) {
-    auto text = wrapped(program_summary, width, 0) + '\n';
-    add_section(text, "Usage", "  colimit COMMAND [OPTIONS]\n");
-    std::string list;
+    CLI::App app{wrapped(program_summary, width, 0) + '\n', "colimit"};
+    app.set_help_flag(
+        "--help",
+        wrapped("Print this help; colimit COMMAND --help has that of a command", width, column));
+    app.set_version_flag("--version", COLIMIT_VERSION, "Print the version");
+    app.require_subcommand(1);
     for (const auto& c : commands)
-        list += entry(c.name, c.summary, width);
-    add_section(text, "Commands", list);
-    add_section(
-        text, "Options",
-        entry("--help", "Print this help; colimit COMMAND --help has that of a command", width) +
-            entry("--version", "Print the version", width));
-    std::string codes;
-    for (const auto& [code, meaning] : exit_codes)
-        codes += entry(code, meaning, width);
-    add_section(text, "Exit codes", codes);
-    return text;
+        app.add_subcommand(c.name, wrapped(c.summary, width, column))->group("Commands");
+    app.formatter(std::make_shared<help_format>(width));
+    return app.help() + exit_codes;
 }
 
 } // namespace tool

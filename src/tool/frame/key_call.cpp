@@ -13,6 +13,16 @@
 
 namespace tool {
 
+std::string decision_json(const std::string& command) {
+    return "{\"command\": \"" + command + "\",\n" +
+           R"( "key": "user=42", "policy": "5-m", "outcome": "denied", "reason": "rule",
+ "limiting_rule": "gcra", "granted": 0, "limit": 5, "remaining": 0,
+ "retry_after_us": 11990568, "reset_after_us": 59990568,
+ "server_time_us": 1795771558730690,
+ "rules": [{"name": "gcra", "rule": "5/m", "limit": 5, "balance": 0,
+            "retry_after_us": 11990568, "reset_after_us": 59990568}]})";
+}
+
 void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning) {
     app.add_option("--cost", cost, meaning)
         ->type_name("N")

@@ -26,6 +26,9 @@ inline constexpr auto key_meaning =
     "the address of a client becomes that of its key: ip=2001:db8::7 of the network "
     "ip=2001:db8::/64. Without, an IPv6 address needs the length of its prefix";
 
+/// Returns an example of what `--json` prints, with the name of the command.
+[[nodiscard]] std::string decision_json(const std::string& command);
+
 struct key_call {
     std::string key;
     server_options server;

@@ -4,17 +4,20 @@
 
 #include <tool/frame/many_callers.hpp>
 #include <tool/load/run.hpp>
-#include <tool/load/server_time.hpp>
+#include <tool/server/servers.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tool::load {
@@ -26,6 +29,36 @@ using std::chrono::duration;
 using std::chrono::steady_clock;
 
 constexpr double warm_up_share = 0.1;
+
+/// Returns the number of `name:1.5` in a text of INFO.
+double number_of(const std::string& info, std::string_view name) {
+    const auto at = info.find(std::string{name} + ':');
+    if (at == std::string::npos)
+        throw std::runtime_error{"INFO has no " + std::string{name}};
+    return std::strtod(info.c_str() + at + name.size() + 1, nullptr);
+}
+
+/// Returns the processor time of all servers with keys, according to INFO, on connections that are
+/// closed while the load runs; nullopt for `memory:`, or if a server does not tell, such as one
+/// that denies INFO to the user.
+/// @throws interrupted
+std::optional<double> server_seconds(const colimit::config& settings) {
+    if (settings.server == "memory:")
+        return std::nullopt;
+    try {
+        servers all{settings};
+        double sum = 0;
+        for (std::size_t i = 0; i < all.count(); ++i) {
+            const auto info = all.ask_one(i, {"INFO", "cpu"}).text;
+            sum += number_of(info, "used_cpu_user") + number_of(info, "used_cpu_sys");
+        }
+        return sum;
+    } catch (const std::exception&) {
+        // The load itself does not depend on it, and notices a signal, too, before it removes its
+        // keys.
+        return std::nullopt;
+    }
+}
 
 class generator {
   public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All commands are written at once, and their replies are kept until the last one has come.
+// All commands are written at once, and their replies are kept until the last one has come. The
+// decoder's flat nodes become a tree; its depth is bounded by the decoder.
 
 #include <base/clocks.hpp>
 #include <tool/server/link.hpp>
@@ -11,6 +12,35 @@
 namespace tool {
 
 namespace redis = colimit::redis;
+
+namespace {
+
+namespace resp = redis::resp;
+
+[[nodiscard]] reply_kind kind_of(resp::kind k) noexcept {
+    if (resp::is_container(k))
+        return reply_kind::array;
+    if (resp::is_error(k))
+        return reply_kind::error;
+    if (k == resp::kind::null)
+        return reply_kind::nil;
+    return k == resp::kind::integer || k == resp::kind::boolean ? reply_kind::integer
+                                                                : reply_kind::text;
+}
+
+[[nodiscard]] reply copy_node(const resp::decoder& from, std::string_view bytes, std::size_t& at) {
+    const auto& node = from.nodes()[at++];
+    auto made = reply{.kind = kind_of(node.kind),
+                      .text = std::string{from.text(node, bytes)},
+                      .integer = node.integer,
+                      .elements = {}};
+    if (made.kind == reply_kind::array)
+        for (std::uint32_t i = 0; i < node.size; ++i)
+            made.elements.push_back(copy_node(from, bytes, at));
+    return made;
+}
+
+} // namespace
 
 link::link(const boost::asio::any_io_executor& executor, redis::connection_settings settings)
     : problems_(settings.where.password, colimit::detail::steady_now),
@@ -54,7 +84,8 @@ std::optional<redis::recovery> link::read_reply(const redis::resp::decoder& repl
                                                 std::string_view bytes) {
     if (answers_.size() == expected_)
         return std::nullopt;
-    answers_.push_back(copy_reply(reply, bytes));
+    auto at = std::size_t{0};
+    answers_.push_back(copy_node(reply, bytes, at));
     return redis::recovery::keep;
 }
 

@@ -8,7 +8,7 @@
 #include <limiter/problem_log.hpp>
 #include <redis/connection/connection.hpp>
 #include <redis/connection/requests.hpp>
-#include <tool/server/reply.hpp>
+#include <redis/protocol/resp.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -19,6 +19,19 @@
 #include <vector>
 
 namespace tool {
+
+enum class reply_kind : std::uint8_t { nil, text, integer, array, error };
+
+/// A reply of a server as a tree of values, which owns its bytes.
+struct reply {
+    reply_kind kind = reply_kind::nil;
+    std::string text; ///< of a text, an error, and an integer as a text
+    std::int64_t integer = 0;
+    std::vector<reply> elements; ///< of a map: keys and values alternate
+
+    [[nodiscard]] bool is_error() const noexcept { return kind == reply_kind::error; }
+    [[nodiscard]] bool is_nil() const noexcept { return kind == reply_kind::nil; }
+};
 
 /// The words of a command.
 using words = std::vector<std::string>;

@@ -3,8 +3,8 @@
 // As requests are served in order, the worker that is free first takes the next one; so its end is
 // known when it arrives.
 
+#include <overload/server.hpp>
 #include <tool/frame/format.hpp>
-#include <tool/overload/server.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -12,7 +12,7 @@
 #include <random>
 #include <utility>
 
-namespace tool::overload {
+namespace colimit::benchmark::overload {
 namespace {
 
 using namespace std::chrono_literals;
@@ -58,7 +58,7 @@ class random_times {
 struct request {
     time arrival;
     time end;
-    colimit::adaptive_limit::permit permit; ///< empty without a limit
+    adaptive_limit::permit permit; ///< empty without a limit
 };
 
 struct ends_later {
@@ -67,7 +67,7 @@ struct ends_later {
 
 class server {
   public:
-    server(const scenario& all, colimit::adaptive_limit* limit)
+    server(const scenario& all, adaptive_limit* limit)
         : all_(all), limit_(limit), arrivals_(all.seed), services_(~all.seed) {
         for (std::size_t i = 0; i < all.workers; ++i)
             free_at_.push(start);
@@ -141,7 +141,7 @@ class server {
     }
 
     const scenario& all_;
-    colimit::adaptive_limit* limit_;
+    adaptive_limit* limit_;
     random_times arrivals_; ///< the same ones with each limit
     random_times services_;
     std::priority_queue<time, std::vector<time>, std::greater<>> free_at_; ///< of each worker
@@ -190,7 +190,7 @@ std::pair<std::size_t, std::size_t> seconds_of(const scenario& all, std::size_t 
 std::string describe(const scenario& all) {
     const auto ms = [](nanoseconds time) { return std::to_string(time / 1ms) + " ms"; };
     return std::to_string(all.workers) + " workers, " + ms(all.service) +
-           " per request: capacity " + grouped(static_cast<std::size_t>(all.capacity())) +
+           " per request: capacity " + tool::grouped(static_cast<std::size_t>(all.capacity())) +
            " per second. Clients give up after " + ms(all.patience) + ".";
 }
 
@@ -202,13 +202,12 @@ counts record::of(const scenario& all, std::size_t phase) const {
     return sum;
 }
 
-record serve(const scenario& all, std::string name, colimit::adaptive_limit* limit) {
+record serve(const scenario& all, std::string name, adaptive_limit* limit) {
     return {std::move(name), server{all, limit}.run()};
 }
 
-colimit::adaptive_options compared_options(const scenario& all,
-                                           colimit::adaptive_algorithm algorithm) {
-    colimit::adaptive_options options{.algorithm = algorithm};
+adaptive_options compared_options(const scenario& all, adaptive_algorithm algorithm) {
+    adaptive_options options{.algorithm = algorithm};
     const auto workers = static_cast<std::int64_t>(all.workers);
     options.gradient2.initial_limit = workers;
     options.gradient2.max_limit = 1'000'000;
@@ -219,9 +218,9 @@ colimit::adaptive_options compared_options(const scenario& all,
 
 std::vector<record> compare(const scenario& all) {
     std::vector<record> records{serve(all, "no limit", nullptr)};
-    using enum colimit::adaptive_algorithm;
+    using enum adaptive_algorithm;
     for (const auto algorithm : {gradient2, brpc}) {
-        colimit::adaptive_limit limit{compared_options(all, algorithm)};
+        adaptive_limit limit{compared_options(all, algorithm)};
         records.push_back(serve(all, std::string{to_string(algorithm)}, &limit));
     }
     return records;
@@ -233,4 +232,4 @@ double possible(const scenario& all, std::size_t phase, const counts& requests) 
     return std::min(static_cast<double>(requests.all()), served);
 }
 
-} // namespace tool::overload
+} // namespace colimit::benchmark::overload

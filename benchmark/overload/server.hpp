@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace tool::overload {
+namespace colimit::benchmark::overload {
 
 using std::chrono::nanoseconds;
 
@@ -77,12 +77,11 @@ struct record {
 };
 
 /// @param limit that the server has, or null
-[[nodiscard]] record serve(const scenario& all, std::string name, colimit::adaptive_limit* limit);
+[[nodiscard]] record serve(const scenario& all, std::string name, adaptive_limit* limit);
 
 /// Returns the options with which the algorithms are compared: their defaults, but the limit begins
 /// with the number of workers, and the maximum is too high to help.
-[[nodiscard]] colimit::adaptive_options compared_options(const scenario& all,
-                                                         colimit::adaptive_algorithm algorithm);
+[[nodiscard]] adaptive_options compared_options(const scenario& all, adaptive_algorithm algorithm);
 
 /// Returns the records of a server without a limit, and with one of each algorithm.
 [[nodiscard]] std::vector<record> compare(const scenario& all);
@@ -91,4 +90,4 @@ struct record {
 /// arrived, or those that its workers can serve.
 [[nodiscard]] double possible(const scenario& all, std::size_t phase, const counts& requests);
 
-} // namespace tool::overload
+} // namespace colimit::benchmark::overload

@@ -2,8 +2,9 @@
 //
 // SVG as text.
 
-#include <tool/frame/drawing.hpp>
+#include <tool/frame/chart.hpp>
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 
@@ -74,6 +75,39 @@ void begin_picture(std::ostream& out, double width, double height, std::string_v
 
 void end_picture(std::ostream& out) {
     out << "</svg>\n";
+}
+
+void print_legend(std::ostream& out, double y, const std::vector<legend_entry>& entries) {
+    for (const auto& [x, kind, text] : entries) {
+        out << "<rect class='" << kind << "' x='" << x << "' y='" << y
+            << "' width='11' height='11'/>\n";
+        print_text(out, x + 17, y + 10, "start", "number", text);
+    }
+}
+
+double plot::y(double value) const {
+    const auto height = (bottom - top) * std::min(value / most, 1.0);
+    return bottom - (value == 0 ? 0 : std::max(height, least_height));
+}
+
+void plot::print_axis(std::ostream& out) const {
+    print_line(out, "axis", left, bottom + 0.5, right, bottom + 0.5);
+}
+
+void plot::print_bars(std::ostream& out, double gap, const std::vector<layer>& layers) const {
+    std::vector<double> from(layers.front().values.size());
+    for (const auto& [kind, values] : layers) {
+        out << "<path class='" << kind << "' d='";
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (values[i] == 0)
+                continue;
+            const auto to = from[i] + values[i];
+            out << 'M' << x(static_cast<double>(i)) << ' ' << y(from[i]) << 'V' << y(to) << 'H'
+                << x(static_cast<double>(i + 1)) - gap << 'V' << y(from[i]) << 'z';
+            from[i] = to;
+        }
+        out << "'/>\n";
+    }
 }
 
 } // namespace tool
