@@ -21,6 +21,10 @@ class operation_list {
     [[nodiscard]] auto end() const noexcept { return list_.end(); }
     /// Returns the first one; null if the list is empty.
     [[nodiscard]] operation* front() noexcept { return empty() ? nullptr : &list_.front(); }
+    /// Returns the last one; null if the list is empty.
+    [[nodiscard]] const operation* back() const noexcept {
+        return empty() ? nullptr : &list_.back();
+    }
     /// Returns the one after `op`; null after the last.
     [[nodiscard]] operation* after(operation& op) noexcept {
         const auto next = std::next(list_.iterator_to(op));

@@ -47,15 +47,12 @@ cluster_backend::cluster_backend(limiter_core& core, const config& settings,
       tls_(make_tls(settings, where)), tags_(settings.advanced.hash_tags), route_(tags_.count()),
       map_problems_(reports().problems(), problem_source::kind::node),
       finder_(core.own_executor(), core.lock(), map_settings_of(settings, where, tls_),
-              map_problems_, *this),
+              map_problems_, *this, life()),
       retries_(retry_settings_of()),
       timer_(core.own_executor(), core.lock(), [this] { on_time(); }) {
+    rejections_ = &retries_;
     map_problems_.hide(where.password);
     add_member();
-}
-
-std::shared_ptr<void> cluster_backend::keep_alive() {
-    return core().shared_from_this();
 }
 
 void cluster_backend::close(bool now) noexcept {
@@ -115,7 +112,8 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
     m.problems.set_server(server);
     auto where = where_.at(server);
     m.server = server; // from here on nothing throws
-    m.node->connection().move_to(std::move(where));
+    m.node->connection.move_to(std::move(where));
+    take_events(*m.node);
     return m;
 }
 
@@ -220,10 +218,10 @@ void cluster_backend::move_waiting(member& from) noexcept {
     for (auto& to : members_)
         if (std::exchange(to.has_gained, false) && &to != &from) {
             from.calls->move_deadlines(*to.calls);
-            to.node->schedule_flush();
+            schedule_flush(*to.node);
         }
-    if (&from == &homeless() && from.calls->has_ended())
-        from.node->complete_ended();
+    if (&from == &homeless() && !from.calls->done.empty())
+        take_events(*from.node);
 }
 
 void cluster_backend::reroute() noexcept {
@@ -245,15 +243,17 @@ void cluster_backend::reroute_later() noexcept {
 }
 
 void cluster_backend::on_map() {
-    homeless().node->connection().stop_counting();
+    homeless().node->connection.stop_counting();
+    take_events(*homeless().node);
     retries_.hurry_all(steady_now());
     reroute();
     update_ready();
 }
 
 void cluster_backend::on_no_map(errc why) {
-    homeless().node->connection().count_miss();
-    homeless().node->connection().await_address(why);
+    homeless().node->connection.count_miss();
+    homeless().node->connection.await_address(why);
+    take_events(*homeless().node);
     update_ready();
 }
 
@@ -272,7 +272,7 @@ void cluster_backend::doubt(const redis_node& node) noexcept {
 
 void cluster_backend::wake_at(std::int64_t at) noexcept {
     if (!is_closed_ && !timer_.rings_by(at))
-        timer_.set(at, keep_alive());
+        timer_.set(at, life().lock());
 }
 
 void cluster_backend::on_time() {
@@ -304,9 +304,9 @@ void cluster_backend::release_members() {
         }
         m.server.reset();
         retries_.drop(m.number);
-        m.node->connection().rest();
+        m.node->connection.rest();
+        take_events(*m.node);
     }
-    core().track_state();
 }
 
 // State
@@ -318,7 +318,7 @@ bool cluster_backend::is_ready() {
     auto is_each_ready = true;
     try {
         for (std::size_t group = 0; group < route_.size(); ++group)
-            is_each_ready = member_of(group).node->connection().is_ready() && is_each_ready;
+            is_each_ready = member_of(group).node->connection.is_ready() && is_each_ready;
     } catch (const std::bad_alloc&) {
         reroute_later();
         return false;
@@ -328,7 +328,7 @@ bool cluster_backend::is_ready() {
 
 std::optional<errc> cluster_backend::refusal() const noexcept {
     for (const auto& m : members_)
-        if (const auto& c = m.node->connection(); c.is_refused())
+        if (const auto& c = m.node->connection; c.is_refused())
             return c.error();
     return std::nullopt;
 }
@@ -337,7 +337,7 @@ health_state cluster_backend::state() const noexcept {
     if (refusal())
         return health_state::refused;
     if (!finder_.has_map())
-        return members_.front().node->connection().state();
+        return members_.front().node->connection.state();
     if (retries_.is_any_open())
         return health_state::degraded;
     auto worst = health_state::ready;

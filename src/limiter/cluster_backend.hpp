@@ -65,12 +65,10 @@ class cluster_backend final : public redis_backend,
     [[nodiscard]] bool is_refused(std::size_t group, const member& m);
     [[nodiscard]] bool is_ready() override;
     [[nodiscard]] std::optional<errc> refusal() const noexcept override;
-    [[nodiscard]] const redis::retry_pauses* retries() const noexcept override { return &retries_; }
     void close(bool now) noexcept override;
     void on_loss(const redis_node& node) override { doubt(node); }
     void on_open_breaker(const redis_node& node) noexcept override { doubt(node); }
 
-    [[nodiscard]] std::shared_ptr<void> keep_alive() override;
     void on_map() override;
     void on_no_map(errc why) override;
     void on_asking(const redis::host_port& node) override;

@@ -21,7 +21,7 @@ constexpr std::size_t most_redirections = 5;
 redis::batch_destination cluster_backend::park(std::size_t because_of, bool counts) {
     const auto now = steady_now();
     retries_.reject(because_of, now, counts);
-    homeless().node->schedule_flush(); // which sets the timer for deadlines, and tells the state
+    schedule_flush(*homeless().node); // which sets the timer for deadlines, and tells the state
     if (retries_.is_open(because_of)) {
         reroute_at(now); // others wait for it, too
         return {.error = errc::unavailable};
@@ -108,7 +108,7 @@ redis::batch_destination cluster_backend::route_of(const member& from,
         return park(what.group, true);
     }
     auto& m = member_at(*target);
-    m.node->schedule_flush();
+    schedule_flush(*m.node);
     return {.queue = m.calls,
             .asking = to->kind == redis::redirection_kind::ask,
             .redirections = what.redirections + 1};

@@ -253,8 +253,7 @@ void limiter_core::start_all(operation& op, const call& c) {
 
 // Its end
 
-void limiter_core::note_ended(operation_list& list) noexcept {
-    const auto now = backend_->now();
+void limiter_core::note_ended(operation_list& list, std::int64_t now) noexcept {
     for (auto& op : list) {
         if (leases_)
             leases_->note(op, now);

@@ -100,7 +100,8 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     /// Passes calls that the backend has ended to the deny cache and the leases, in the order of
     /// their replies.
     /// The backend completes or runs them afterwards.
-    void note_ended(operation_list& list) noexcept;
+    /// @param now when they ended, by the clock of `operation::deadline`
+    void note_ended(operation_list& list, std::int64_t now) noexcept;
     /// Runs the handlers of completed calls, from within a function that the executor runs. They
     /// may start calls, close the limiter or destroy it: the caller keeps the core alive.
     void run(operation_list list);

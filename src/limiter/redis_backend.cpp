@@ -2,18 +2,24 @@
 //
 // Passes calls to the nodes, and collects what they report.
 
+#include <async/post_preallocated.hpp>
+#include <core/verb_traits.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/redis_backend.hpp>
-#include <limiter/redis_settings.hpp>
 #include <limiter/reservation.hpp>
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <utility>
 
 namespace colimit::detail {
 namespace {
+
+/// Calls of one iteration share a reading of the clock as long as that changes their deadlines by
+/// less than one part in `precision` of the timeout.
+constexpr std::int64_t precision = 20;
 
 /// Receives the reply to a reservation that was cancelled in flight, and releases it.
 void release_orphan(operation* base, bool invoke) {
@@ -25,15 +31,57 @@ void release_orphan(operation* base, bool invoke) {
 } // namespace
 
 redis_backend::redis_backend(limiter_core& core, const config& settings, std::string password)
-    : core_(core), reports_(core, settings, std::move(password)),
+    : core_(core), life_(core.weak_from_this()), reports_(core, settings, std::move(password)),
       timeout_(in_us(settings.timeout)) {}
+
+redis_node::redis_node(redis_backend& of, node_settings settings, redis::error_sink& problems)
+    : backend(of), calls(std::move(settings.calls)),
+      connection(of.core_.own_executor(), of.core_.lock(), std::move(settings.connection), *calls,
+                 problems, *this, of.life_),
+      ticks(of.timeout_ / precision) {
+    calls->report_to(problems);
+}
+
+void redis_node::on_events() {
+    backend.serve(*this);
+}
+
+/// Full servers and those without replicas or snapshots still decide denials and peeks, so the
+/// breaker stays closed.
+health_state redis_node::state() const noexcept {
+    const auto state = connection.state();
+    return state == health_state::ready && refuses_writes ? health_state::degraded : state;
+}
 
 // Calls
 
-void redis_backend::start_on(redis_node& node, operation& op, std::string_view key,
+void redis_backend::start_on(redis_node& to, operation& op, std::string_view key,
                              const policy_pointer* policy) {
-    if (const auto ec = node.submit(op, key, policy); ec)
+    if (const auto ec = submit(to, op, key, policy); ec)
         core_.complete(op, ec);
+}
+
+error_code redis_backend::submit(redis_node& to, operation& op, std::string_view key,
+                                 const policy_pointer* policy) {
+    schedule_flush(to);
+    auto& connection = to.connection;
+    // An earlier handler of this iteration may have run for long.
+    const auto has_ticked = to.ticks.has_moved_on();
+    if (!std::exchange(to.is_clock_read, true) || has_ticked)
+        connection.read_clock();
+    now_ = connection.now();
+    op.deadline = now_ + timeout_;
+    if (!connection.may_serve_by(op.deadline))
+        return connection.error();
+    if (op.kind == call_kind::all)
+        return to.calls->submit_checks(op);
+    if (const auto ec = to.calls->submit(op, key, *policy); ec)
+        return ec;
+    if (to.calls->is_full() && !core_.lock().is_needed()) {
+        connection.flush();
+        take_events(to);
+    }
+    return {};
 }
 
 void redis_backend::cancel(operation& op, error_code why) {
@@ -47,7 +95,7 @@ void redis_backend::cancel(operation& op, error_code why) {
         return core_.complete(op, why);
     auto& calls = *op.batch->queue;
     calls.withdraw(op, why);
-    core_.note_ended(calls.done);
+    core_.note_ended(calls.done, now_);
     core_.complete_all(calls.done);
 }
 
@@ -67,8 +115,15 @@ bool redis_backend::leave_reservation_behind(operation& op) noexcept {
 void redis_backend::shutdown(error_code why) noexcept {
     const auto now = !core_.lock().is_needed() || core_.is_abandoned();
     close(now);
-    for (auto& n : nodes_)
-        n.shutdown(why, now);
+    for (auto& n : nodes_) {
+        if (!core_.is_abandoned()) { // otherwise the context has no sockets any more
+            n.calls->end_unsent(why);
+            n.connection.flush_last(now);
+        }
+        n.connection.close(now);
+        n.calls->fail_all(why);
+        core_.complete_all(n.calls->done);
+    }
     end_ready(why);
 }
 
@@ -97,53 +152,137 @@ void redis_backend::update_ready() noexcept {
         end_ready(*why);
 }
 
+// Iterations of the event loop
+
+void redis_backend::schedule_flush(redis_node& to) noexcept {
+    if (std::exchange(to.is_flush_scheduled, true))
+        return;
+    try {
+        post_preallocated(core_.own_executor(), to.flush_memory,
+                          [life = life_.lock(), this, &to] { flush(to); });
+    } catch (const std::bad_alloc&) {
+        to.is_flush_scheduled = false; // the next call tries again
+    }
+}
+
+void redis_backend::flush(redis_node& to) {
+    const std::lock_guard guard{core_.lock()};
+    to.is_flush_scheduled = to.is_clock_read = false;
+    to.connection.flush();
+    take_events(to);
+}
+
+/// Called by the executor after an event of a connection. Calls that the handlers make are sent
+/// when all handlers have run, without another iteration; threads do not wait for each other's
+/// handlers.
+void redis_backend::serve(redis_node& of) {
+    note_events(of);
+    if (!of.calls->done.empty())
+        run_ended(of);
+    of.connection.flush();
+    take_events(of);
+}
+
+void redis_backend::take_events(redis_node& of) {
+    note_events(of);
+    core_.complete_all(of.calls->done);
+    wait(of);
+}
+
+void redis_backend::run_ended(redis_node& of) {
+    if (core_.lock().is_needed())
+        return core_.complete_all(of.calls->done);
+    const auto posted = std::exchange(of.is_flush_scheduled, true);
+    of.is_clock_read = false;
+    try {
+        core_.run(std::move(of.calls->done));
+    } catch (...) {
+        of.is_flush_scheduled = posted;
+        schedule_flush(of);
+        throw;
+    }
+    of.is_flush_scheduled = posted;
+    of.is_clock_read = false;
+}
+
 // The nodes
 
-void redis_backend::on_ready(redis_node& node) {
-    reports_.on_ready(node.connection().denied_commands());
-    update_ready();
-}
-
-void redis_backend::on_lost(redis_node& node, bool was_ready) {
-    if (was_ready)
+/// Every call that the queue has taken is noted in the deny cache, however it ended.
+void redis_backend::note_events(redis_node& of) {
+    const auto happened = of.connection.take_events();
+    auto& ended = of.calls->done;
+    now_ = std::max(now_, of.connection.now());
+    if (happened.ready) {
+        of.refuses_writes = false; // it may be another server
+        reports_.on_ready(of.connection.denied_commands());
+        update_ready();
+    }
+    if (happened.answered)
+        note_answers(of);
+    if (!ended.empty())
+        core_.note_ended(ended, now_);
+    if (!happened.lost)
+        return;
+    core_.complete_all(ended);
+    if (happened.was_ready)
         reports_.on_lost();
     update_ready();
-    on_loss(node);
+    on_loss(of);
 }
 
-void redis_backend::on_wait(const redis_node& node) noexcept {
-    core_.track_state();
-    if (node.connection().is_breaker_open())
-        on_open_breaker(node);
-    auto scripts_loaded = std::uint64_t{0};
-    auto is_breaker_open = retries() != nullptr && retries()->is_any_open();
-    for (const auto& n : nodes_) {
-        scripts_loaded += n.calls().counted.scripts_loaded + n.connection().scripts_loaded();
-        is_breaker_open = is_breaker_open || n.connection().is_breaker_open();
+void redis_backend::note_answers(redis_node& of) noexcept {
+    for (const auto& op : of.calls->done) {
+        const auto& traits = core::traits_of(op.request.verb);
+        if (op.ec == errc::server_error)
+            of.refuses_writes = true;
+        else if (!op.ec && (traits.charges_always || (traits.takes_grant && op.result.granted > 0)))
+            of.refuses_writes = false;
     }
-    reports_.send_due({.now = node.connection().now(),
-                       .scripts_loaded = scripts_loaded,
-                       .is_breaker_open = is_breaker_open});
+    if (!of.calls->done.front()->ec)
+        reports_.on_decision(now_);
+}
+
+/// Its state may have changed.
+void redis_backend::wait(redis_node& of) noexcept {
+    if (const auto state = of.state();
+        std::exchange(of.known_state, state) != state || rejections_ != nullptr)
+        core_.track_state();
+    if (of.connection.is_breaker_open())
+        on_open_breaker(of);
+    if (reports_.sends_events())
+        send_reports(of.connection.now());
+    of.connection.wait(reports_.next_event());
+}
+
+void redis_backend::send_reports(std::int64_t now) noexcept {
+    auto scripts_loaded = std::uint64_t{0};
+    auto is_breaker_open = rejections_ != nullptr && rejections_->is_any_open();
+    for (const auto& n : nodes_) {
+        scripts_loaded += n.calls->counted.scripts_loaded + n.connection.scripts_loaded();
+        is_breaker_open = is_breaker_open || n.connection.is_breaker_open();
+    }
+    reports_.send_due(
+        {.now = now, .scripts_loaded = scripts_loaded, .is_breaker_open = is_breaker_open});
 }
 
 void redis_backend::on_fallback(const operation& op, error_code why) noexcept {
     reports_.on_fallback({.why = why,
                           .began_at = op.deadline != 0 ? op.deadline - timeout_ : now_,
                           .now = now_,
-                          .reached = nodes_.front().connection().reached()});
+                          .reached = nodes_.front().connection.reached()});
 }
 
 void redis_backend::add_statistics(colimit::statistics& to) const {
     auto connections = std::uint64_t{0};
     auto used = std::uint64_t{0};
     for (const auto& n : nodes_) {
-        const auto& sent = n.calls().counted;
-        const auto& c = n.connection();
+        const auto& sent = n.calls->counted;
+        const auto& c = n.connection;
         to.batches += sent.batches;
         to.batch_calls += sent.calls;
         to.batch_keys += sent.keys;
         to.module_calls += sent.module_calls;
-        to.module_connections += c.is_ready() && n.calls().uses_module() ? 1U : 0U;
+        to.module_connections += c.is_ready() && n.calls->uses_module() ? 1U : 0U;
         to.largest_batch = std::max(to.largest_batch, sent.largest);
         to.merged += sent.merged;
         to.script_loads += sent.script_loads + c.script_loads();
@@ -153,7 +292,7 @@ void redis_backend::add_statistics(colimit::statistics& to) const {
         used += c.connections() != 0 ? 1U : 0U;
         to.breaker_openings += c.breaker_openings();
     }
-    to.breaker_openings += retries() != nullptr ? retries()->open_count() : 0;
+    to.breaker_openings += rejections_ != nullptr ? rejections_->open_count() : 0;
     to.reconnects += connections - used;
 }
 

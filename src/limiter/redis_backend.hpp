@@ -2,18 +2,27 @@
 //
 // Redis or Valkey behind a limiter: what is the same for one server, for the master that Sentinels
 // name, and for the nodes of a cluster. Each call goes to one node, which a derived class chooses.
+//
+// Calls made in one event-loop iteration are sent in one write. Only a full batch is sent at once,
+// so that the server works on it while the callers fill the next one; otherwise all callers would
+// wait for the server, and then the server for all of them.
 
 #pragma once
 
+#include <async/handler_memory.hpp>
 #include <async/operation_list.hpp>
+#include <async/tick_watch.hpp>
 #include <colimit/config.hpp>
 #include <limiter/backend.hpp>
-#include <limiter/redis_node.hpp>
 #include <limiter/redis_reports.hpp>
+#include <limiter/redis_settings.hpp>
 #include <redis/cluster/retry_pauses.hpp>
+#include <redis/connection/connection.hpp>
+#include <redis/queue/call_queue.hpp>
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,8 +31,33 @@
 namespace colimit::detail {
 
 class limiter_core;
+class redis_backend;
 
-class redis_backend : public backend, protected node_owner {
+struct node_settings {
+    redis::connection_settings connection;
+    std::unique_ptr<redis::call_queue> calls;
+};
+
+/// A server to which a limiter sends calls: their queue, and the connection on which they are sent.
+struct redis_node final : redis::connection_user {
+    redis_node(redis_backend& of, node_settings settings, redis::error_sink& problems);
+    void on_events() override;
+
+    /// Returns the state of the connection; `degraded` also if the server refuses to write.
+    [[nodiscard]] health_state state() const noexcept;
+
+    redis_backend& backend;
+    std::unique_ptr<redis::call_queue> calls;
+    redis::connection connection;
+    handler_memory flush_memory;
+    tick_watch ticks;
+    health_state known_state = health_state::connecting; ///< by the core
+    bool refuses_writes = false; ///< according to the last reply to a call that had to write
+    bool is_flush_scheduled = false;
+    bool is_clock_read = false; ///< in this iteration
+};
+
+class redis_backend : public backend {
   public:
     void cancel(operation& op, error_code why) final;
     [[nodiscard]] bool is_sent(const operation& op) const noexcept final {
@@ -44,41 +78,52 @@ class redis_backend : public backend, protected node_owner {
     [[nodiscard]] virtual std::optional<errc> refusal() const noexcept = 0;
     /// Ends everything else that keeps the context running. `now` is that of `connection::close`.
     virtual void close(bool /*now*/) noexcept {}
-    /// Returns what is known of batches that are rejected; null if no node rejects any.
-    [[nodiscard]] virtual const redis::retry_pauses* retries() const noexcept { return nullptr; }
     /// Called when a connection was lost or not made.
     virtual void on_loss(const redis_node& node) = 0;
     /// Called often while the breaker of a node is open.
     virtual void on_open_breaker(const redis_node& /*node*/) noexcept {}
 
     redis_node& add_node(node_settings settings, redis::error_sink& problems) {
-        return nodes_.emplace_back(core_, std::move(settings), problems,
-                                   static_cast<node_owner&>(*this), now_);
+        return nodes_.emplace_back(*this, std::move(settings), problems);
     }
     /// Starts a call of `ready`.
     void start_ready(operation& op);
     /// Starts any other call.
-    void start_on(redis_node& node, operation& op, std::string_view key,
+    void start_on(redis_node& to, operation& op, std::string_view key,
                   const policy_pointer* policy);
     /// Ends the calls of `ready` if they can be ended.
     void update_ready() noexcept;
+    /// Sends what may be sent in the next iteration of the event loop.
+    void schedule_flush(redis_node& to) noexcept;
+    /// Acts on what has happened on a connection. Called after its functions that may lose it, and
+    /// when calls have ended; their handlers run later.
+    void take_events(redis_node& of);
 
     [[nodiscard]] limiter_core& core() const noexcept { return core_; }
     [[nodiscard]] redis_reports& reports() noexcept { return reports_; }
+    [[nodiscard]] const std::weak_ptr<void>& life() const noexcept { return life_; }
 
     std::deque<redis_node> nodes_; ///< at least one
+    /// What is known of batches that are rejected; null if no node rejects any.
+    const redis::retry_pauses* rejections_ = nullptr;
 
   private:
-    void on_ready(redis_node& node) final;
-    void on_lost(redis_node& node, bool was_ready) final;
-    void on_decision(std::int64_t now) noexcept final { reports_.on_decision(now); }
-    void on_wait(const redis_node& node) noexcept final;
-    [[nodiscard]] std::int64_t next_event() const noexcept final { return reports_.next_event(); }
+    friend redis_node;
 
+    [[nodiscard]] error_code submit(redis_node& to, operation& op, std::string_view key,
+                                    const policy_pointer* policy);
+    void flush(redis_node& to);
+    void serve(redis_node& of);
+    void run_ended(redis_node& of);
+    void note_answers(redis_node& of) noexcept;
+    void note_events(redis_node& of);
+    void wait(redis_node& of) noexcept;
+    void send_reports(std::int64_t now) noexcept;
     void end_ready(error_code ec) noexcept;
     [[nodiscard]] bool leave_reservation_behind(operation& op) noexcept;
 
     limiter_core& core_;
+    const std::weak_ptr<void> life_; ///< of the core
     redis_reports reports_;
     std::int64_t timeout_;
     std::int64_t now_ = 0; ///< the latest reading of the clock of any node

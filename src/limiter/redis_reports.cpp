@@ -65,7 +65,7 @@ problem redis_reports::cause_of(const fallback_decision& d) const {
             .last = now};
 }
 
-void redis_reports::send_due(const present& p) noexcept {
+void redis_reports::send_due(const snapshot& p) noexcept {
     if (!events_)
         return;
     if (p.scripts_loaded != std::exchange(scripts_loaded_, p.scripts_loaded))

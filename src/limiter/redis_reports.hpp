@@ -41,13 +41,16 @@ class redis_reports {
     /// Notes that the failure mode has decided a call.
     void on_fallback(const fallback_decision& d) noexcept;
 
-    struct present {
+    /// Returns whether there is a function for events.
+    [[nodiscard]] bool sends_events() const noexcept { return static_cast<bool>(events_); }
+
+    struct snapshot {
         std::int64_t now;
         std::uint64_t scripts_loaded;
         bool is_breaker_open;
     };
     /// Sends the events that follow from a comparison of the present state with the reported one.
-    void send_due(const present& p) noexcept;
+    void send_due(const snapshot& now) noexcept;
     /// Returns when `send_due` has to be called even if nothing else happens.
     [[nodiscard]] std::int64_t next_event() const noexcept;
 

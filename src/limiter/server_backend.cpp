@@ -34,15 +34,11 @@ std::unique_ptr<redis::master_finder> server_backend::make_finder(const config& 
     }
     return std::make_unique<redis::master_finder>(core().own_executor(), core().lock(),
                                                   std::move(made), where_.master,
-                                                  static_cast<redis::finder_owner&>(*this));
-}
-
-std::shared_ptr<void> server_backend::keep_alive() {
-    return core().shared_from_this();
+                                                  static_cast<redis::finder_owner&>(*this), life());
 }
 
 std::optional<errc> server_backend::refusal() const noexcept {
-    const auto& c = nodes_.front().connection();
+    const auto& c = nodes_.front().connection;
     return c.is_refused() ? std::optional{c.error()} : std::nullopt;
 }
 

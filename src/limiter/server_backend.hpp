@@ -29,13 +29,16 @@ class server_backend final : public redis_backend, private redis::finder_owner {
     void close(bool now) noexcept override;
     void on_loss(const redis_node& node) override;
 
-    [[nodiscard]] std::shared_ptr<void> keep_alive() override;
     void on_master(const redis::host_port& master) override {
         connection().move_to(where_.at(master));
+        take_events(nodes_.front());
     }
-    void on_no_master(errc why) override { connection().await_address(why); }
+    void on_no_master(errc why) override {
+        connection().await_address(why);
+        take_events(nodes_.front());
+    }
 
-    [[nodiscard]] redis::connection& connection() noexcept { return nodes_.front().connection(); }
+    [[nodiscard]] redis::connection& connection() noexcept { return nodes_.front().connection; }
     [[nodiscard]] std::unique_ptr<redis::master_finder> make_finder(const config& settings,
                                                                     const shared_tls& tls);
 

@@ -48,15 +48,16 @@ constexpr std::int64_t redirection_pause = 100'000;
 
 key_link::key_link(source_core& core, const config& settings, const redis::address& where,
                    const std::string& key, std::int64_t poll_interval, link_owner& owner)
-    : core_(core), owner_(owner), where_(where), may_connect_(settings.advanced.may_connect),
-      tls_(make_tls(settings, where)), slot_(redis::hash_slot(key)), poll_interval_(poll_interval),
+    : core_(core), life_(core.weak_from_this()), owner_(owner), where_(where),
+      may_connect_(settings.advanced.may_connect), tls_(make_tls(settings, where)),
+      slot_(redis::hash_slot(key)), poll_interval_(poll_interval),
       patience_(in_us(settings.advanced.connect_timeout) + poll_interval),
       problems_(where.password, steady_now), node_problems_(problems_, problem_source::kind::node),
       requests_(key,
                 is_cluster(where) ? static_cast<redis::error_sink&>(node_problems_) : problems_),
       connection_(core.own_executor(), core.lock(), settings_of(settings, where, tls_), requests_,
                   is_cluster(where) ? static_cast<redis::error_sink&>(node_problems_) : problems_,
-                  *this) {
+                  *this, life_) {
     node_problems_.hide(where.password);
     make_finders(settings);
 }
@@ -72,9 +73,9 @@ void key_link::make_finders(const config& settings) {
             made.push_back({.connection = sentinel_settings_of(settings, where_, s, tls_),
                             .problems = problems});
         }
-        masters_ = std::make_unique<redis::master_finder>(core_.own_executor(), core_.lock(),
-                                                          std::move(made), where_.master,
-                                                          static_cast<redis::finder_owner&>(*this));
+        masters_ = std::make_unique<redis::master_finder>(
+            core_.own_executor(), core_.lock(), std::move(made), where_.master,
+            static_cast<redis::finder_owner&>(*this), life_);
     }
     if (!is_cluster(where_))
         return;
@@ -82,7 +83,7 @@ void key_link::make_finders(const config& settings) {
     problems.hide(where_.password);
     nodes_ = std::make_unique<redis::map_finder>(core_.own_executor(), core_.lock(),
                                                  map_settings_of(settings, where_, tls_), problems,
-                                                 static_cast<redis::map_owner&>(*this));
+                                                 static_cast<redis::map_owner&>(*this), life_);
 }
 
 void key_link::open() {
@@ -93,7 +94,7 @@ void key_link::open() {
         nodes_->open();
     else
         connection_.open();
-    connection_.wait(); // also for the time at which silence is a problem
+    connection_.wait(next_event()); // also for the time at which silence is a problem
 }
 
 void key_link::close() noexcept {
@@ -114,7 +115,7 @@ void key_link::ask_version() {
 
 void key_link::end_turn() {
     connection_.flush();
-    connection_.wait();
+    connection_.wait(next_event());
 }
 
 std::int64_t key_link::next_event() const noexcept {
@@ -124,10 +125,15 @@ std::int64_t key_link::next_event() const noexcept {
                : silence_at;
 }
 
-void key_link::on_ready() {
-    problems_.note_ready();
-    asked_at_ = connection_.now();
-    requests_.ask_version();
+void key_link::take_events() {
+    const auto happened = connection_.take_events();
+    if (happened.ready) {
+        problems_.note_ready();
+        asked_at_ = connection_.now();
+        requests_.ask_version();
+    }
+    if (happened.lost)
+        look_elsewhere();
 }
 
 /// Another server may have the key by now.
@@ -138,7 +144,8 @@ void key_link::look_elsewhere() {
         nodes_->request();
 }
 
-void key_link::on_ended() {
+void key_link::on_events() {
+    take_events();
     try {
         if (auto answer = requests_.take_answer())
             take(*std::move(answer));
@@ -211,13 +218,21 @@ void key_link::follow_map() {
     if (!may_connect_to(*owner))
         return nodes_->request();
     node_problems_.set_server(*owner);
-    connection_.move_to(where_.at(*owner));
+    move_to(*owner);
     node_ = *owner;
 }
 
+void key_link::move_to(const redis::host_port& node) {
+    connection_.move_to(where_.at(node));
+    take_events();
+}
+
+/// @param why there is no node
 void key_link::await_node(errc why) {
-    if (!node_)
-        connection_.await_address(why);
+    if (node_)
+        return;
+    connection_.await_address(why);
+    take_events();
 }
 
 } // namespace colimit::detail

@@ -39,7 +39,7 @@ class link_owner : boost::noncopyable {
     ~link_owner() = default;
 };
 
-class key_link final : private redis::connection_owner,
+class key_link final : private redis::connection_user,
                        private redis::finder_owner,
                        private redis::map_owner {
   public:
@@ -56,18 +56,9 @@ class key_link final : private redis::connection_owner,
     void ask_document() noexcept { requests_.ask_document(); }
 
   private:
-    [[nodiscard]] std::shared_ptr<void> keep_alive() override { return core_.shared_from_this(); }
-    void on_ready() override;
-    void on_lost(bool /*was_ready*/) override { look_elsewhere(); }
-    void on_answer() noexcept override {}
-    void on_ended() override;
-    void on_expired() noexcept override {}
-    void on_wait() noexcept override {}
-    [[nodiscard]] std::int64_t next_event() const noexcept override;
-    void on_master(const redis::host_port& master) override {
-        connection_.move_to(where_.at(master));
-    }
-    void on_no_master(errc why) override { connection_.await_address(why); }
+    void on_events() override;
+    void on_master(const redis::host_port& master) override { move_to(master); }
+    void on_no_master(errc why) override { await_node(why); }
     void on_map() override { follow_map(); }
     void on_no_map(errc why) override { await_node(why); }
     void on_asking(const redis::host_port& node) override {
@@ -79,12 +70,16 @@ class key_link final : private redis::connection_owner,
     void follow(const redis::redirection& moved);
     [[nodiscard]] bool may_connect_to(const redis::host_port& node);
     void follow_map();
+    void move_to(const redis::host_port& node);
     void await_node(errc why);
+    void take_events();
     void look_elsewhere();
     void end_turn();
+    [[nodiscard]] std::int64_t next_event() const noexcept;
     [[nodiscard]] std::string silence() const;
 
     source_core& core_;
+    const std::weak_ptr<void> life_;
     link_owner& owner_;
     const redis::address where_;
     const std::function<bool(std::string_view, std::uint16_t)> may_connect_;

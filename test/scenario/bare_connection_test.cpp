@@ -99,12 +99,23 @@ struct silent_sink final : redis::error_sink {
 };
 
 /// One connection and its owner.
-class echo_client final : public redis::connection_owner,
+class echo_client final : public redis::connection_user,
                           public std::enable_shared_from_this<echo_client> {
   public:
     echo_client(asio::io_context& context, const std::string& server)
-        : connection(context.get_executor(), lock_, settings(server), calls, sink, *this) {}
+        : connection(context.get_executor(), lock_, settings(server), calls, sink, *this, life_) {}
 
+    [[nodiscard]] static std::shared_ptr<echo_client> make(asio::io_context& context,
+                                                           const std::string& server) {
+        auto made = std::make_shared<echo_client>(context, server);
+        made->life_ = made;
+        return made;
+    }
+
+    void rest() {
+        connection.rest();
+        take_events();
+    }
     void ask(std::string text) {
         calls.waiting.push_back(std::move(text));
         connection.flush();
@@ -127,19 +138,20 @@ class echo_client final : public redis::connection_owner,
         return made;
     }
 
-    [[nodiscard]] std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
-    void on_ready() override { ++ready; }
-    void on_lost(bool was_ready) override { lost_ready += was_ready ? 1 : 0; }
-    void on_answer() noexcept override { ++answers; }
-    void on_ended() override {
+    void on_events() override {
+        take_events();
         connection.flush();
         connection.wait();
     }
-    void on_expired() noexcept override {}
-    void on_wait() noexcept override {}
-    [[nodiscard]] std::int64_t next_event() const noexcept override { return INT64_MAX; }
+    void take_events() {
+        const auto happened = connection.take_events();
+        ready += happened.ready ? 1 : 0;
+        lost_ready += happened.lost && happened.was_ready ? 1 : 0;
+        answers += happened.answered ? 1 : 0;
+    }
 
     detail::thread_lock lock_{false};
+    std::weak_ptr<void> life_; ///< itself
 
   public:
     silent_sink sink;
@@ -169,7 +181,7 @@ BOOST_AUTO_TEST_CASE(several_of_them_serve_one_owner_each) {
     auto peer = test::scripted_peer{context, greet_and_echo};
     auto clients = std::vector<std::shared_ptr<echo_client>>{};
     for (int i = 0; i < 3; ++i) {
-        auto& made = clients.emplace_back(std::make_shared<echo_client>(context, peer.address()));
+        auto& made = clients.emplace_back(echo_client::make(context, peer.address()));
         made->connection.open();
         made->ask("before " + std::to_string(i));
     }
@@ -202,7 +214,7 @@ BOOST_AUTO_TEST_CASE(what_had_left_is_unknown_and_what_had_not_is_sent_on_the_ne
                                         }
                                         co_await echo(c);
                                     }};
-    auto client = std::make_shared<echo_client>(context, peer.address());
+    auto client = echo_client::make(context, peer.address());
     client->connection.open();
     client->ask("first");
     run_until([&] { return client->lost_ready == 1; });
@@ -225,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_reply_to_another_request_ends_the_connection) {
                                         }
                                         co_await echo(c);
                                     }};
-    auto client = std::make_shared<echo_client>(context, peer.address());
+    auto client = echo_client::make(context, peer.address());
     client->connection.open();
     client->ask("first");
     run_until([&] { return client->ready == 2; });
@@ -243,7 +255,7 @@ BOOST_AUTO_TEST_CASE(a_message_between_replies_is_not_one) {
                                         co_await c.send(answer);
                                         co_await echo(c);
                                     }};
-    auto client = std::make_shared<echo_client>(context, peer.address());
+    auto client = echo_client::make(context, peer.address());
     client->connection.open();
     client->ask("first");
     run_until([&] { return client->answers == 1; });
@@ -262,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_move_waits_for_the_replies_that_the_server_owes) {
                                        (void)co_await c.next(); // it leaves
                                    }};
     auto next = test::scripted_peer{context, greet_and_echo};
-    auto client = std::make_shared<echo_client>(context, old.address());
+    auto client = echo_client::make(context, old.address());
     client->connection.open();
     client->ask("first");
     run_until([&] { return !client->calls.waiting.empty() || client->ready == 1; });
@@ -286,7 +298,7 @@ BOOST_AUTO_TEST_CASE(a_move_does_not_wait_for_a_server_that_is_silent) {
                                            (void)co_await c.next();
                                    }};
     auto next = test::scripted_peer{context, greet_and_echo};
-    auto client = std::make_shared<echo_client>(context, old.address());
+    auto client = echo_client::make(context, old.address());
     client->connection.open();
     client->ask("first");
     run_until([&] { return client->ready == 1 && client->calls.waiting.empty(); });
@@ -303,7 +315,7 @@ BOOST_AUTO_TEST_CASE(a_move_does_not_wait_for_a_server_that_is_silent) {
 
 BOOST_AUTO_TEST_CASE(a_connection_that_has_no_address_yet_is_opened_by_the_first) {
     auto peer = test::scripted_peer{context, greet_and_echo};
-    auto client = std::make_shared<echo_client>(context, "redis+sentinel://127.0.0.1/m");
+    auto client = echo_client::make(context, "redis+sentinel://127.0.0.1/m");
     client->ask("first");
     client->connection.move_to(redis::parse_address(peer.address()));
     run_until([&] { return client->answers == 1; });
@@ -322,14 +334,14 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_is_closed_and_is_opened_by_a_move) 
                                        }
                                    }};
     auto next = test::scripted_peer{context, greet_and_echo};
-    auto client = std::make_shared<echo_client>(context, old.address());
+    auto client = echo_client::make(context, old.address());
     client->connection.open();
     client->ask("first");
     run_until([&] { return client->answers == 1; });
-    client->connection.rest();
+    client->rest();
     BOOST_TEST(!client->connection.is_ready());
     BOOST_TEST(client->lost_ready == 1);
-    client->connection.rest(); // nothing is left to be done
+    client->rest(); // nothing is left to be done
     BOOST_TEST(client->lost_ready == 1);
     client->ask("second");
     run_until([&] { return is_left; });
@@ -347,7 +359,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_is_closed_and_is_opened_by_a_move) 
     run_until([&] { return client->answers == 3; });
     BOOST_TEST(old.connections() == 2);
     client->connection.close(true);
-    client->connection.rest();
+    client->rest();
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_that_rests_does_not_await_the_replies_that_the_server_owes) {
@@ -358,11 +370,11 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_does_not_await_the_replies_that_the
                                            (void)co_await c.next();
                                    }};
     auto next = test::scripted_peer{context, greet_and_echo};
-    auto client = std::make_shared<echo_client>(context, old.address());
+    auto client = echo_client::make(context, old.address());
     client->connection.open();
     client->ask("first");
     run_until([&] { return heard == 1; });
-    client->connection.rest();
+    client->rest();
     BOOST_TEST(client->calls.unknown.size() == 1U);
     BOOST_TEST(client->lost_ready == 1);
     // Not even one miss is allowed, and this was none.
@@ -381,12 +393,12 @@ BOOST_AUTO_TEST_CASE(a_connection_rests_while_it_writes) {
                                        co_await test::until([] { return false; });
                                    }};
     auto next = test::scripted_peer{context, greet_and_echo};
-    auto client = std::make_shared<echo_client>(context, old.address());
+    auto client = echo_client::make(context, old.address());
     client->connection.open();
     run_until([&] { return client->ready == 1; });
     client->ask(std::string(16'000'000, 'x'));
     BOOST_TEST(client->calls.waiting.empty());
-    client->connection.rest();
+    client->rest();
     client->ask("second");
     client->connection.move_to(redis::parse_address(next.address()));
     run_until([&] { return client->answers == 1; });
@@ -405,11 +417,11 @@ BOOST_AUTO_TEST_CASE(a_connection_rests_during_the_handshake_and_before) {
                                     co_await c.stay_silent();
                                 }};
         auto next = test::scripted_peer{context, greet_and_echo};
-        auto client = std::make_shared<echo_client>(context, old.address());
+        auto client = echo_client::make(context, old.address());
         client->connection.open();
         if (is_connected)
             run_until([&] { return has_hello; });
-        client->connection.rest();
+        client->rest();
         client->ask("first");
         client->connection.move_to(redis::parse_address(next.address()));
         run_until([&] { return client->answers == 1; });
@@ -429,13 +441,13 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_forgets_where_it_was_to_move) {
                                    }};
     auto next = test::scripted_peer{context, greet_and_echo};
     auto last = test::scripted_peer{context, greet_and_echo};
-    auto client = std::make_shared<echo_client>(context, old.address());
+    auto client = echo_client::make(context, old.address());
     client->connection.open();
     client->ask("first");
     run_until([&] { return heard == 1; });
     client->connection.move_to(redis::parse_address(next.address())); // it awaits the reply
     BOOST_TEST(client->connection.is_ready());
-    client->connection.rest();
+    client->rest();
     BOOST_TEST(!client->connection.is_ready());
     client->connection.move_to(redis::parse_address(last.address()));
     client->ask("second");

@@ -27,11 +27,12 @@ namespace {
 } // namespace
 
 map_finder::map_finder(const connection::executor& own, detail::thread_lock& lock,
-                       map_finder_settings settings, error_sink& problems, map_owner& owner)
-    : lock_(lock), problems_(problems), owner_(owner), log_(settings.connection.log),
+                       map_finder_settings settings, error_sink& problems, map_owner& owner,
+                       const std::weak_ptr<void>& life)
+    : lock_(lock), problems_(problems), owner_(owner), life_(life), log_(settings.connection.log),
       where_(settings.connection.where), may_connect_(std::move(settings.may_connect)),
       refresh_(settings.refresh, std::move(settings.seeds)),
-      connection_(own, lock, std::move(settings.connection), requests_, problems, *this),
+      connection_(own, lock, std::move(settings.connection), requests_, problems, *this, life),
       timer_(own, lock, [this] { on_time(); }) {}
 
 void map_finder::close(bool now) noexcept {
@@ -86,7 +87,7 @@ void map_finder::wait() noexcept {
         return;
     const auto at = refresh_.wake_at();
     if (!timer_.rings_by(at))
-        timer_.set(at, owner_.keep_alive());
+        timer_.set(at, life_.lock());
 }
 
 /// The node is slower than others have been: one of them is asked.
@@ -100,12 +101,11 @@ void map_finder::give_up() {
 void map_finder::end_query() {
     query_ = 0;
     connection_.rest();
+    (void)connection_.take_events(); // its end is no failure
 }
 
 /// The node could not be asked.
-void map_finder::on_lost(bool /*was_ready*/) {
-    if (query_ == 0)
-        return;
+void map_finder::fail_query() {
     const auto error = connection_.error();
     refresh_.on_failure(query_, detail::steady_now());
     end_query();
@@ -113,7 +113,12 @@ void map_finder::on_lost(bool /*was_ready*/) {
     wait();
 }
 
-void map_finder::on_ended() {
+void map_finder::on_events() {
+    const auto happened = connection_.take_events();
+    if (happened.ready)
+        refresh_.came_further(connection_.now());
+    if (happened.lost && query_ != 0)
+        fail_query();
     try {
         if (auto answer = requests_.take_answer())
             take(std::move(*answer));

@@ -25,8 +25,6 @@ namespace colimit::redis {
 
 class map_owner : boost::noncopyable {
   public:
-    /// Returns a reference that keeps the owner, and so the finder, alive during an operation.
-    [[nodiscard]] virtual std::shared_ptr<void> keep_alive() = 0;
     /// Called when a node has sent a map that was taken, also if it is the same as before: calls
     /// that it leads nowhere may request the next one.
     virtual void on_map() = 0;
@@ -48,11 +46,13 @@ struct map_finder_settings {
     std::function<bool(const host_port&)> may_connect;
 };
 
-class map_finder final : private connection_owner {
+class map_finder final : private connection_user {
   public:
-    /// @param problems outlives the finder, as `owner` does
+    /// @param problems outlives the finder, as `owner` and `life` do
+    /// @param life of what owns the finder, as for `connection`
     map_finder(const connection::executor& own, detail::thread_lock& lock,
-               map_finder_settings settings, error_sink& problems, map_owner& owner);
+               map_finder_settings settings, error_sink& problems, map_owner& owner,
+               const std::weak_ptr<void>& life);
 
     /// Lets the executor ask the first node, at once.
     void open() { wait(); }
@@ -69,15 +69,8 @@ class map_finder final : private connection_owner {
     bool apply_moved(std::uint16_t slot, const host_port& to);
 
   private:
-    [[nodiscard]] std::shared_ptr<void> keep_alive() override { return owner_.keep_alive(); }
-    void on_ready() override { refresh_.came_further(connection_.now()); }
-    void on_lost(bool was_ready) override;
-    void on_answer() noexcept override {}
-    void on_ended() override;
-    void on_expired() noexcept override {}
-    void on_wait() noexcept override {}
-    [[nodiscard]] std::int64_t next_event() const noexcept override { return liveness::never; }
-
+    void on_events() override;
+    void fail_query();
     void on_time();
     void wake();
     void ask(const map_refresh::query& query);
@@ -91,6 +84,7 @@ class map_finder final : private connection_owner {
     error_sink& problems_;
     map_owner& owner_;
     detail::logger log_;
+    const std::weak_ptr<void>& life_;
     address where_; ///< of any node
     std::function<bool(const host_port&)> may_connect_;
     map_refresh refresh_;

@@ -25,9 +25,10 @@ constexpr std::int64_t longest_farewell = 50'000;
 } // namespace
 
 connection::connection(const executor& own, detail::thread_lock& lock, connection_settings settings,
-                       requests& calls, error_sink& problems, connection_owner& owner)
-    : own_executor_(own), lock_(lock), log_(settings.log), requests_(calls), owner_(owner),
-      session_(std::move(settings.session)), breaker_(settings.breaker),
+                       requests& calls, error_sink& problems, connection_user& user,
+                       const std::weak_ptr<void>& life)
+    : own_executor_(own), lock_(lock), log_(settings.log), requests_(calls), user_(user),
+      life_(life), session_(std::move(settings.session)), breaker_(settings.breaker),
       stream_(own, std::move(settings.where), std::move(settings.tls), settings.tcp,
               std::move(settings.log)),
       problems_(problems, session_, stream_, settings.is_named), may_move_(settings.may_move),
@@ -38,6 +39,7 @@ connection::connection(const executor& own, detail::thread_lock& lock, connectio
       timer_(own, lock, [this] { on_time(); }), arrivals_(stream_) {
     session_.report_to(problems);
 }
+
 health_state connection::state() const noexcept {
     if (session_.is_refused())
         return health_state::refused;
@@ -49,7 +51,7 @@ health_state connection::state() const noexcept {
 void connection::open() {
     read_clock();
     session_.open(now_);
-    wait();
+    set_timer();
 }
 
 void connection::close(bool now) noexcept {
@@ -58,7 +60,7 @@ void connection::close(bool now) noexcept {
     if (now)
         return stream_.shut_down();
     try {
-        boost::asio::post(own_executor_, [to = owner_.keep_alive(), this] { stream_.shut_down(); });
+        boost::asio::post(own_executor_, [to = life_.lock(), this] { stream_.shut_down(); });
     } catch (const std::bad_alloc&) { // the connection ends when the server or the context ends it
     }
 }
@@ -92,7 +94,8 @@ void connection::on_connect(std::uint64_t connection, error_code ec) {
     read_clock();
     if (ec) {
         problems_.report_failure(ec);
-        return lose(ec);
+        lose(ec);
+        return user_.on_events();
     }
     log(log_level::debug, stream_.where().tls ? "connected over TLS" : "connected");
     handed_ = confirmed_ = 0;
@@ -104,7 +107,7 @@ void connection::on_connect(std::uint64_t connection, error_code ec) {
     attempt([this] { perform(session_.connected()); });
     if (is_current(connection))
         attempt([this] { start_read(); });
-    wait();
+    user_.on_events();
 }
 
 void connection::send_handshake() {
@@ -125,8 +128,7 @@ void connection::serve() {
     requests_.begin_connection(session_.facts());
     log(log_level::info, "ready",
         session_.facts().server_module == module_state::usable ? ", with the server module" : "");
-    owner_.on_ready();
-    flush();
+    events_.ready = true;
 }
 
 void connection::lose(recovery why, errc error) {
@@ -139,7 +141,8 @@ void connection::lose(error_code why) {
 }
 
 void connection::disconnect() {
-    const auto was_ready = std::exchange(is_serving_, false);
+    events_.lost = true;
+    events_.was_ready = std::exchange(is_serving_, false) || events_.was_ready;
     stream_.close();
     is_writing_ = false;
     liveness_.disconnected();
@@ -150,8 +153,7 @@ void connection::disconnect() {
     log_disconnected();
     // Calls whose deadline is before the next attempt end now.
     (void)requests_.expire(session_.earliest_ready_at(), session_.error());
-    owner_.on_lost(was_ready);
-    wait();
+    set_timer();
 }
 
 void connection::log_disconnected() const noexcept {
@@ -177,7 +179,7 @@ void connection::move_to(address where) {
         begin_leaving(recovery::reconnect);
     if (!is_ready() || !owes_reply())
         leave();
-    wait();
+    set_timer();
 }
 
 void connection::rest() {
@@ -185,7 +187,7 @@ void connection::rest() {
     is_leaving_ = true; // its end says nothing about the server
     perform(session_.rest());
     is_leaving_ = false; // there was no connection
-    wait();
+    set_timer();
 }
 
 void connection::await_address(errc why) {
@@ -194,8 +196,8 @@ void connection::await_address(errc why) {
     session_.set_error(why);
     if (session_.is_refused())
         (void)requests_.expire(never, why);
-    owner_.on_lost(false);
-    wait();
+    events_.lost = true;
+    set_timer();
 }
 
 void connection::count_miss() {
@@ -209,7 +211,7 @@ void connection::stop_counting() {
     if (is_closed())
         return;
     session_.set_error(errc::unavailable);
-    wait();
+    set_timer();
 }
 
 /// Sends nothing more. The replies that the server owes are awaited for a moment, as calls whose
@@ -239,8 +241,7 @@ void connection::flush() {
         return attempt([this] { probe(); });
     // Handlers may have run for a long time since the clock was read: a call whose deadline has
     // passed meanwhile is not sent.
-    if (requests_.expire_unsent(now_))
-        owner_.on_expired();
+    (void)requests_.expire_unsent(now_);
     attempt([this] {
         out_.clear();
         const auto is_first = !owes_reply();
@@ -260,7 +261,7 @@ void connection::flush_last(bool now) noexcept {
         requests_.write(out_, handed_, now_);
         if (now)
             return start_write();
-        boost::asio::post(own_executor_, [to = owner_.keep_alive(), this] {
+        boost::asio::post(own_executor_, [to = life_.lock(), this] {
             const std::lock_guard guard{lock_};
             start_write();
         });
@@ -287,13 +288,14 @@ void connection::on_write(std::uint64_t connection, error_code ec, std::size_t b
         read_clock();
         handed_ = confirmed_;
         problems_.report_loss(ec);
-        return lose(ec);
+        lose(ec);
+        return user_.on_events();
     }
     if (owes_handshake_)
         attempt([this] { send_handshake(); });
-    flush();
-    wait();
+    user_.on_events();
 }
+
 void connection::on_read(std::uint64_t connection, error_code ec, std::size_t bytes) {
     const std::lock_guard guard{lock_};
     if (!is_current(connection) || is_closed())
@@ -301,19 +303,18 @@ void connection::on_read(std::uint64_t connection, error_code ec, std::size_t by
     read_clock();
     if (ec) {
         problems_.report_loss(ec);
-        return lose(ec);
+        lose(ec);
+        return user_.on_events();
     }
     log(log_level::debug, "received ", bytes, " bytes");
     liveness_.on_data(now_);
     in_.commit(bytes);
     bytes_in_ += bytes;
     attempt([this] { read_replies(); });
-    if (!is_current(connection))
-        return;
     flush();
     if (is_current(connection))
         attempt([this] { start_read(); });
-    owner_.on_ended();
+    user_.on_events();
 }
 
 /// Reads all complete replies, as long as the connection exists. If many calls wait, the first
@@ -397,7 +398,7 @@ recovery connection::read_answer(std::string_view bytes) {
     if (needs == recovery::keep && requests_.has_ended()) {
         session_.served();
         breaker_.on_success();
-        owner_.on_answer();
+        events_.answered = true;
     }
     if (needs == recovery::server_busy)
         breaker_.on_failure(now_);

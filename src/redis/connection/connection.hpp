@@ -5,12 +5,16 @@
 // knows no policies and no calls: `requests` provides the bytes to send and takes the replies.
 //
 //   flush -> requests.write -> stream.write
-//   stream.read_some -> decoder -> session during the handshake, requests afterwards -> owner
+//   stream.read_some -> decoder -> session during the handshake, requests afterwards
 //   timer: the next of a request's deadline, session.wake_at, a probe or PING that is due, and a
 //          server that owes replies and is silent; before it acts, everything that has arrived is
 //          read
 //
-// All functions are called with the lock held, including those of the owner.
+// What happens is kept until the user takes it: the executor calls `on_events`, with which each
+// completion ends, and the user calls `take_events`, `flush` and `wait`. It does the same after
+// functions that may lose a connection. So no function of the user runs within another one.
+//
+// All functions are called with the lock held, including the user's.
 
 #pragma once
 
@@ -42,33 +46,27 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace colimit::redis {
 
 /// The user of a connection.
-class connection_owner : boost::noncopyable {
+class connection_user : boost::noncopyable {
   public:
-    /// Returns a reference that keeps the owner, and so the connection, alive during an operation.
-    [[nodiscard]] virtual std::shared_ptr<void> keep_alive() = 0;
-    /// Called when a handshake has succeeded. Requests are sent next.
-    virtual void on_ready() = 0;
-    /// Called when a connection was lost or not made; the requests have been notified already.
-    virtual void on_lost(bool was_ready) = 0;
-    /// Called when a reply has been read whose callers were still waiting; they are the first of
-    /// the calls that have ended.
-    virtual void on_answer() noexcept = 0;
-    /// Called when calls may have ended and their handlers may run. The owner calls `flush` and
-    /// `wait` afterwards.
-    virtual void on_ended() = 0;
-    /// Called when calls have ended within another function: their handlers may not run now.
-    virtual void on_expired() noexcept = 0;
-    /// Called before the connection waits: its state may have changed.
-    virtual void on_wait() noexcept = 0;
-    /// Returns when `on_wait` has to be called even if nothing else happens.
-    [[nodiscard]] virtual std::int64_t next_event() const noexcept = 0;
+    /// Called by the executor when something may have happened, or it is time for what `wait` was
+    /// told. Handlers of calls may run.
+    virtual void on_events() = 0;
 
   protected:
-    ~connection_owner() = default;
+    ~connection_user() = default;
+};
+
+/// What has happened on a connection, in this order.
+struct connection_events {
+    bool ready = false;     ///< a handshake has succeeded
+    bool answered = false;  ///< calls have ended whose callers were still waiting for their replies
+    bool lost = false;      ///< a connection was lost or not made; the requests know it
+    bool was_ready = false; ///< the one that was lost
 };
 
 struct connection_settings {
@@ -91,16 +89,21 @@ class connection final : private stream_events {
   public:
     using executor = boost::asio::any_io_executor;
 
+    static constexpr auto never = liveness::never;
+
     /// @param own the executor of the limiter's own work, which never runs two functions at once
-    /// @param calls outlives the connection, as `problems` does
+    /// @param calls outlives the connection, as `problems`, `user` and `life` do
+    /// @param life is locked for each operation: what it refers to owns the connection
     connection(const executor& own, detail::thread_lock& lock, connection_settings settings,
-               requests& calls, error_sink& problems, connection_owner& owner);
+               requests& calls, error_sink& problems, connection_user& user,
+               const std::weak_ptr<void>& life);
 
     /// Lets the executor connect, at once.
     void open();
     /// Opens the connection, or replaces it by one to this address.
     void move_to(address where);
     /// Closes the connection, until `move_to` is called. No call is lost if no reply is expected.
+    /// There are events afterwards, as perhaps after the functions before and after this one.
     void rest();
     /// Ends calls that wait for an address with this error, or lets them wait again if it is
     /// `errc::unavailable`. There is no connection yet.
@@ -120,7 +123,10 @@ class connection final : private stream_events {
     /// @param now as for `close`
     void flush_last(bool now) noexcept;
     /// Sets the timer for the next event. Must be called after each change.
-    void wait() noexcept;
+    /// @param also_at when the user has something to do, even if nothing happens
+    void wait(std::int64_t also_at = never) noexcept;
+    /// Returns what has happened since the last call.
+    [[nodiscard]] connection_events take_events() noexcept { return std::exchange(events_, {}); }
 
     /// Returns the latest reading of the clock, in microseconds.
     [[nodiscard]] std::int64_t now() const noexcept { return now_; }
@@ -152,8 +158,6 @@ class connection final : private stream_events {
     }
 
   private:
-    static constexpr auto never = liveness::never;
-
     void on_connect(std::uint64_t connection, error_code ec) override;
     void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) override;
     void on_write(std::uint64_t connection, error_code ec, std::size_t bytes) override;
@@ -219,15 +223,17 @@ class connection final : private stream_events {
     [[nodiscard]] std::int64_t provoke_at() const noexcept;
     [[nodiscard]] std::int64_t next_event() const noexcept;
     [[nodiscard]] stream::listener self() {
-        return {owner_.keep_alive(), static_cast<stream_events*>(this)};
+        return {life_.lock(), static_cast<stream_events*>(this)};
     }
+    void set_timer() noexcept;
 
     executor own_executor_;
     detail::thread_lock& lock_;
     detail::logger log_;
     bool is_breaker_logged_ = false; ///< as open
     requests& requests_;
-    connection_owner& owner_;
+    connection_user& user_;
+    const std::weak_ptr<void>& life_;
     session session_;
     breaker breaker_;
     stream stream_;
@@ -236,6 +242,8 @@ class connection final : private stream_events {
     bool counts_misses_ = true;
     std::int64_t timeout_;
     std::int64_t now_ = 0;
+    connection_events events_;
+    std::int64_t user_event_ = never;
 
     std::optional<address> next_address_;     ///< to which the next attempt connects
     bool is_leaving_ = false;                 ///< the connection ends when no reply is outstanding
@@ -246,7 +254,7 @@ class connection final : private stream_events {
     std::uint64_t handed_ = 0;    ///< bytes passed to the socket on this connection
     std::uint64_t confirmed_ = 0; ///< of these, surely sent
     bool is_writing_ = false;
-    bool is_serving_ = false;     ///< the owner was told that the connection is ready
+    bool is_serving_ = false;     ///< there was an event that the connection is ready
     bool owes_handshake_ = false; ///< it is sent as soon as nothing is being written
 
     resp::decoder decoder_;

@@ -81,8 +81,7 @@ std::int64_t connection::provoke_at() const noexcept {
 std::int64_t connection::next_event() const noexcept {
     return std::min({requests_.next_deadline().value_or(never), session_.wake_at().value_or(never),
                      silence_ends(), probe_due(), breaker_.probe_late_at().value_or(never),
-                     ping_due(), provoke_at(), is_leaving_ ? leave_by_ : never,
-                     owner_.next_event()});
+                     ping_due(), provoke_at(), is_leaving_ ? leave_by_ : never, user_event_});
 }
 
 void connection::log_breaker() noexcept {
@@ -90,15 +89,19 @@ void connection::log_breaker() noexcept {
     log(log_level::info, is_breaker_logged_ ? "circuit breaker open" : "circuit breaker closed");
 }
 
-void connection::wait() noexcept {
+void connection::wait(std::int64_t also_at) noexcept {
+    user_event_ = also_at;
+    set_timer();
+}
+
+void connection::set_timer() noexcept {
     if (breaker_.is_open() != is_breaker_logged_)
         log_breaker();
     if (is_closed() || arrivals_.is_running())
         return;
-    owner_.on_wait();
     const auto at = next_event();
     if (at != never && !timer_.rings_by(at))
-        timer_.set(at, owner_.keep_alive());
+        timer_.set(at, life_.lock());
 }
 
 void connection::on_time() {
@@ -106,7 +109,7 @@ void connection::on_time() {
     if (is_closed() || arrivals_.is_running())
         return;
     if (next_event() > detail::steady_now())
-        return wait();
+        return set_timer();
     arrivals_.begin();
     check_arrivals_later();
 }
@@ -114,7 +117,7 @@ void connection::on_time() {
 void connection::check_arrivals_later() {
     try {
         detail::post_preallocated(own_executor_, check_memory_,
-                                  [to = owner_.keep_alive(), this] { check_arrivals(); });
+                                  [to = life_.lock(), this] { check_arrivals(); });
     } catch (const std::bad_alloc&) { // only a strand allocates memory
         act_on_time();
     }
@@ -169,7 +172,7 @@ void connection::act_on_time() {
             liveness_.begin_ping(now_);
             send_ping();
         });
-    owner_.on_ended();
+    user_.on_events();
 }
 
 } // namespace colimit::redis

@@ -74,7 +74,8 @@ class requests : boost::noncopyable {
     /// Ends only those of them that are not in flight, with `errc::deadline_exceeded` if they were
     /// never sent: so a call whose deadline has passed is not sent. Returns whether there were any.
     virtual bool expire_unsent(std::int64_t /*now*/) { return false; }
-    /// Returns whether calls have ended that the owner of the connection has not taken yet.
+    /// Returns whether the reply that was read last has ended calls: they were still waiting for
+    /// it, so it came in time.
     [[nodiscard]] virtual bool has_ended() const noexcept = 0;
 };
 

@@ -66,7 +66,10 @@ class batch_queue : public call_queue {
                                                      std::string_view bytes) final {
         if (in_flight_.empty())
             return std::nullopt;
-        return read_reply_of(in_flight_.front(), reply, bytes);
+        const auto* before = done.back();
+        const auto needs = read_reply_of(in_flight_.front(), reply, bytes);
+        has_answered_ = done.back() != before;
+        return needs;
     }
 
     void lose_connection(std::uint64_t sent) override {

@@ -69,7 +69,7 @@ class call_queue : public requests {
         return expire_calls(now, errc::deadline_exceeded, false);
     }
     [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept final;
-    [[nodiscard]] bool has_ended() const noexcept final { return !done.empty(); }
+    [[nodiscard]] bool has_ended() const noexcept final { return has_answered_; }
 
     /// Returns whether a batch has become full since the last `write`, so that waiting longer gains
     /// nothing.
@@ -111,6 +111,7 @@ class call_queue : public requests {
     }
 
     detail::operation_list by_deadline_;
+    bool has_answered_ = false; ///< with the reply that was read last
     std::size_t abandoned_ = 0; ///< upper bound of abandoned batches that wait, except at the front
 
   private:

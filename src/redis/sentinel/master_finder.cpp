@@ -18,32 +18,30 @@ constexpr std::int64_t poll_interval = 1'000'000;
 } // namespace
 
 /// A connection to one Sentinel.
-class master_finder::link final : private connection_owner {
+class master_finder::link final : private connection_user {
   public:
     link(master_finder& of, std::size_t number, const connection::executor& own,
          detail::thread_lock& lock, sentinel_settings settings, const std::string& master)
         : finder_(of), number_(number), requests_(master, settings.problems),
           connection_(own, lock, std::move(settings.connection), requests_, settings.problems,
-                      *this) {}
+                      *this, of.life_) {}
 
     void open() { connection_.open(); }
     void close(bool now) noexcept { connection_.close(now); }
     void ask() {
         requests_.ask();
-        connection_.flush();
-        connection_.wait();
+        send();
     }
     [[nodiscard]] bool is_refused() const noexcept { return connection_.is_refused(); }
     [[nodiscard]] errc error() const noexcept { return connection_.error(); }
 
   private:
-    [[nodiscard]] std::shared_ptr<void> keep_alive() override {
-        return finder_.owner_.keep_alive();
-    }
-    void on_ready() override { asked_at_ = connection_.now(); }
-    void on_lost(bool /*was_ready*/) override { finder_.lose(number_); }
-    void on_answer() noexcept override {}
-    void on_ended() override {
+    void on_events() override {
+        const auto happened = connection_.take_events();
+        if (happened.ready)
+            asked_at_ = connection_.now();
+        if (happened.lost)
+            finder_.lose(number_);
         try {
             if (const auto said = requests_.take_statement())
                 finder_.hear(number_, *said, connection_.now());
@@ -53,12 +51,13 @@ class master_finder::link final : private connection_owner {
             asked_at_ = connection_.now();
             requests_.ask();
         }
-        connection_.flush();
-        connection_.wait();
+        send();
     }
-    void on_expired() noexcept override {}
-    void on_wait() noexcept override {}
-    [[nodiscard]] std::int64_t next_event() const noexcept override {
+    void send() {
+        connection_.flush();
+        connection_.wait(next_event());
+    }
+    [[nodiscard]] std::int64_t next_event() const noexcept {
         return connection_.is_ready() ? asked_at_ + poll_interval : liveness::never;
     }
 
@@ -71,8 +70,8 @@ class master_finder::link final : private connection_owner {
 
 master_finder::master_finder(const connection::executor& own, detail::thread_lock& lock,
                              std::vector<sentinel_settings> sentinels, const std::string& master,
-                             finder_owner& owner)
-    : owner_(owner), log_(sentinels.front().connection.log), view_(sentinels.size()) {
+                             finder_owner& owner, const std::weak_ptr<void>& life)
+    : owner_(owner), life_(life), log_(sentinels.front().connection.log), view_(sentinels.size()) {
     for (auto& s : sentinels)
         links_.push_back(
             std::make_unique<link>(*this, links_.size(), own, lock, std::move(s), master));

@@ -22,8 +22,6 @@ namespace colimit::redis {
 
 class finder_owner : boost::noncopyable {
   public:
-    /// Returns a reference that keeps the owner, and so the finder, alive during an operation.
-    [[nodiscard]] virtual std::shared_ptr<void> keep_alive() = 0;
     /// Called when the Sentinels name another master than before, or the first one.
     virtual void on_master(const host_port& master) = 0;
     /// Called when no master is known and most Sentinels refuse this client, are no Sentinels, or
@@ -44,9 +42,10 @@ struct sentinel_settings {
 
 class master_finder {
   public:
+    /// @param life of what owns the finder, as for `connection`
     master_finder(const connection::executor& own, detail::thread_lock& lock,
                   std::vector<sentinel_settings> sentinels, const std::string& master,
-                  finder_owner& owner);
+                  finder_owner& owner, const std::weak_ptr<void>& life);
     ~master_finder();
     master_finder(const master_finder&) = delete;
     master_finder& operator=(const master_finder&) = delete;
@@ -67,6 +66,7 @@ class master_finder {
 
     finder_owner& owner_;
     detail::logger log_;
+    const std::weak_ptr<void>& life_;
     master_view view_;
     std::optional<host_port> told_;  ///< the master that the owner knows
     errc error_ = errc::unavailable; ///< that the owner knows

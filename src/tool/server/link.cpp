@@ -44,7 +44,7 @@ namespace resp = redis::resp;
 
 link::link(const boost::asio::any_io_executor& executor, redis::connection_settings settings)
     : problems_(settings.where.password, colimit::detail::steady_now),
-      connection_(executor, lock_, std::move(settings), *this, problems_, *this) {}
+      connection_(executor, lock_, std::move(settings), *this, problems_, *this, life_) {}
 
 void link::send(const std::vector<words>& commands) {
     request_.clear();
@@ -57,10 +57,20 @@ void link::send(const std::vector<words>& commands) {
     expected_ = commands.size();
     is_written_ = is_lost_ = false;
     connection_.read_clock();
+    life_ = weak_from_this();
     if (!std::exchange(is_open_, true))
         connection_.open();
     else
         connection_.flush();
+    connection_.wait();
+}
+
+void link::on_events() {
+    const auto happened = connection_.take_events();
+    if (happened.ready)
+        problems_.note_ready();
+    is_lost_ = is_lost_ || happened.lost;
+    connection_.flush();
     connection_.wait();
 }
 

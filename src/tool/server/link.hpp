@@ -38,7 +38,7 @@ using words = std::vector<std::string>;
 
 class link final : public std::enable_shared_from_this<link>,
                    private colimit::redis::requests,
-                   private colimit::redis::connection_owner {
+                   private colimit::redis::connection_user {
   public:
     link(const boost::asio::any_io_executor& executor,
          colimit::redis::connection_settings settings);
@@ -76,20 +76,12 @@ class link final : public std::enable_shared_from_this<link>,
     [[nodiscard]] std::optional<colimit::redis::recovery>
     read_reply(const colimit::redis::resp::decoder& reply, std::string_view bytes) override;
 
-    // Its owner.
-    [[nodiscard]] std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
-    void on_ready() override { problems_.note_ready(); }
-    void on_lost(bool /*was_ready*/) override { is_lost_ = true; }
-    void on_answer() noexcept override {}
-    void on_ended() override { connection_.wait(); }
-    void on_expired() noexcept override {}
-    void on_wait() noexcept override {}
-    [[nodiscard]] std::int64_t next_event() const noexcept override {
-        return colimit::redis::liveness::never;
-    }
+    // Its user.
+    void on_events() override;
 
     colimit::detail::thread_lock lock_{false};
     colimit::detail::problem_log problems_;
+    std::weak_ptr<void> life_; ///< itself
     colimit::redis::connection connection_;
     bool is_open_ = false;
     bool is_lost_ = false;
