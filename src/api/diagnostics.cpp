@@ -4,6 +4,7 @@
 
 #include <base/enumerator.hpp>
 #include <colimit/diagnostics.hpp>
+#include <colimit/log.hpp>
 
 #include <ostream>
 
@@ -15,6 +16,10 @@ std::string_view to_string(phase p) noexcept {
 
 std::string_view to_string(health_state s) noexcept {
     return name_of(s, {"connecting", "ready", "degraded", "refused", "closed"});
+}
+
+std::string_view to_string(log_level l) noexcept {
+    return name_of(l, {"warning", "info", "debug"});
 }
 
 std::string to_string(const problem& p) {

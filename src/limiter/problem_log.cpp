@@ -45,10 +45,13 @@ void problem_log::note(const redis::error_report& what, const source& of,
         state_ = server_state::failed;
     auto& last = of.is_helper ? of_helpers_ : of_server_;
     last.at = clock_();
-    if (last.what.count != 0 && last.what.is_same(made))
+    if (last.what.count != 0 && last.what.is_same(made)) {
         last.what.repeat(now);
-    else
+    } else {
         last.what = made;
+        log_.write(log_level::warning, to_string(made.phase), ": ",
+                   std::string_view{made.text.data(), made.text.size()});
+    }
     if (is_denial(what))
         denials_.note(made, what.policy, last.at);
 }

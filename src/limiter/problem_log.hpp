@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <base/logger.hpp>
 #include <colimit/diagnostics.hpp>
 #include <limiter/denial_log.hpp>
 #include <limiter/problem_text.hpp>
@@ -29,8 +30,9 @@ class problem_log final : public redis::error_sink {
 
     /// @param password does not appear in any text, as `text_filter` explains, until another is set
     /// @param clock microseconds of the limiter's steady clock
-    problem_log(std::string password, steady_clock clock)
-        : filter_(std::move(password)), clock_(clock) {}
+    /// @param log for each problem that differs from the last one
+    problem_log(std::string password, steady_clock clock, logger log = {})
+        : filter_(std::move(password)), clock_(clock), log_(std::move(log)) {}
 
     void note(const redis::error_report& what) noexcept override { note(what, {}, filter_); }
     void note_permitted(std::uint64_t policy) noexcept override { denials_.permit(policy); }
@@ -84,6 +86,7 @@ class problem_log final : public redis::error_sink {
 
     text_filter filter_;
     steady_clock clock_;
+    logger log_;
     std::string denied_;
     entry of_server_;
     entry of_helpers_;

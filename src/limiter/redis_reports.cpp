@@ -14,7 +14,7 @@
 namespace colimit::detail {
 
 redis_reports::redis_reports(const limiter_core& core, const config& settings, std::string password)
-    : core_(core), problems_(std::move(password), steady_now),
+    : core_(core), problems_(std::move(password), steady_now, logger{settings.log}),
       events_(core.own_executor(), settings.on_event) {}
 
 template<class FindCause>

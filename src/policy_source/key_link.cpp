@@ -52,7 +52,7 @@ key_link::key_link(source_core& core, const config& settings, const redis::addre
       may_connect_(settings.advanced.may_connect), tls_(make_tls(settings, where)),
       slot_(redis::hash_slot(key)), poll_interval_(poll_interval),
       patience_(in_us(settings.advanced.connect_timeout) + poll_interval),
-      problems_(where.password, steady_now), node_problems_(problems_, problem_source::kind::node),
+      problems_(where.password, steady_now, logger{settings.log}), node_problems_(problems_, problem_source::kind::node),
       requests_(key,
                 is_cluster(where) ? static_cast<redis::error_sink&>(node_problems_) : problems_),
       connection_(core.own_executor(), core.lock(), settings_of(settings, where, tls_), requests_,

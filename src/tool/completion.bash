@@ -4,8 +4,8 @@
 _colimit() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     local limit='--rule --policies --policy' words='' files=''
-    local server='--server --prefix --hash-tags --mode --server-module --timeout --ca-file
-        --cert-file --key-file --server-name'
+    local server='--server --prefix --hash-tags --mode --server-module --timeout --verbose
+        --ca-file --cert-file --key-file --server-name'
     local call="$limit --packed $server"
     COMPREPLY=()
     ((COMP_CWORD > 1)) || command=

@@ -83,8 +83,8 @@ class map_finder final : private connection_user {
     detail::thread_lock& lock_;
     error_sink& problems_;
     map_owner& owner_;
-    detail::logger log_;
     const std::weak_ptr<void>& life_;
+    detail::logger log_;
     address where_; ///< of any node
     std::function<bool(const host_port&)> may_connect_;
     map_refresh refresh_;

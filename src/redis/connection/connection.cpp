@@ -76,8 +76,7 @@ void connection::perform(action what) {
             breaker_.forget();
         }
         next_address_.reset();
-        stream_.connect(self(), detail::time_at(*session_.wake_at()));
-        return log(log_level::debug, "connecting");
+        return stream_.connect(self(), detail::time_at(*session_.wake_at()));
     case action::send:
         return send_handshake();
     case action::serve:

@@ -122,10 +122,20 @@ void session::append_queries(std::string& out) {
 }
 
 std::string_view session::expected_reply() const noexcept {
-    constexpr auto names = std::array<std::string_view, 13>{
-        "HELLO",        "AUTH",      "SELECT", "ROLE", "PING",        "SCRIPT LOAD",
-        "ECHO",         "CLIENT ID", "INFO",   "TIME", "permissions", "commands of MULTI",
-        "COLIMIT.CHECK"};
+    constexpr auto names =
+        std::array<std::string_view, 13>{"HELLO",
+                                         "AUTH",
+                                         "SELECT",
+                                         "ROLE",
+                                         "PING",
+                                         "SCRIPT LOAD",
+                                         "ECHO",
+                                         "CLIENT ID",
+                                         "INFO",
+                                         "TIME",
+                                         "permissions",
+                                         "commands of MULTI",
+                                         "COLIMIT.CHECK, which servers with the module have"};
     static_assert(static_cast<std::size_t>(step::server_module) + 1 == names.size());
     return steps_done_ == step_count_ ? "unexpected reply"
                                       : names[static_cast<std::size_t>(steps_[steps_done_])];

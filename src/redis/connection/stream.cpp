@@ -76,6 +76,7 @@ void stream::connect(listener to, std::chrono::steady_clock::time_point give_up)
         return connect_tcp(to);
     // Paths that are too long for the system are rejected when the address is parsed.
     reached_ = phase::connect;
+    log_.write(log_level::debug, where_.path, ": connecting");
     const auto endpoint = asio::local::stream_protocol::endpoint{where_.path};
     socket_.async_connect(endpoint, [to = std::move(to), id = connection_](error_code ec) {
         to->on_connect(id, ec);
@@ -97,6 +98,7 @@ void stream::connect_tcp(const listener& to) {
 /// A resolution continues after the end of its attempt, and serves the next one: a resolver may
 /// take longer than an attempt each time. It ends when its handler is destroyed, run or not.
 void stream::resolve(const listener& to) {
+    log_.write(log_level::debug, where_.host, ": resolving");
     const auto token = std::make_shared<char>();
     resolver_.emplace(socket_.get_executor());
     resolver_->async_resolve(
@@ -147,7 +149,7 @@ void stream::connect_next(const listener& to, error_code last) {
 
 void stream::try_next(const listener& to) {
     current_ = endpoints_.at(next_endpoint_++);
-    log_address("trying this address");
+    log_address("connecting");
     leave_address(); // until it is known to work
     reached_ = phase::connect;
     connecting_ = std::make_shared<tcp::socket>(socket_.get_executor());
@@ -194,8 +196,10 @@ void stream::on_tcp_connect(const listener& to, error_code ec) {
     apply(tcp_, *connecting_);
     socket_ = std::move(*connecting_);
     connecting_.reset();
-    if (tls_)
+    if (tls_) {
+        log_address("TLS handshake");
         return begin_tls(to);
+    }
     to->on_connect(connection_, {});
 }
 void stream::leave_address() noexcept {

@@ -196,8 +196,8 @@ class batch_queue : public call_queue {
                 b.take_back();
                 throw;
             }
-            settings_.log.write(log_level::debug, "batch of ", b.size(), " calls, ",
-                                out.size() - begin, " bytes");
+            settings_.log.write(log_level::debug, "batch: calls ", b.size(), ", bytes ",
+                                out.size() - begin);
             in_flight_.splice(in_flight_.end(), from, from.begin());
             drop_abandoned();
         }

@@ -65,8 +65,8 @@ class master_finder {
     [[nodiscard]] errc error() const noexcept;
 
     finder_owner& owner_;
-    detail::logger log_;
     const std::weak_ptr<void>& life_;
+    detail::logger log_;
     master_view view_;
     std::optional<host_port> told_;  ///< the master that the owner knows
     errc error_ = errc::unavailable; ///< that the owner knows

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <iostream>
 #include <string_view>
 
 namespace tool {
@@ -32,6 +33,10 @@ constexpr auto local_server = "redis://127.0.0.1:6379";
     if (name == "required")
         return colimit::module_use::required;
     return name == "never" ? colimit::module_use::never : colimit::module_use::if_available;
+}
+
+void write_line(colimit::log_level level, std::string_view line) {
+    std::cerr << to_string(level) << ": " << line << '\n';
 }
 
 } // namespace
@@ -92,6 +97,8 @@ void server_options::declare(CLI::App& app) {
         ->type_name("SECONDS")
         ->check(number_between(0.001, 1800))
         ->capture_default_str();
+    app.add_flag("--verbose", is_verbose,
+                 "Write each step of connecting and each batch to standard error");
     app.add_option("--ca-file", tls.ca_file, "TLS: the certificates of the trusted CAs")
         ->type_name("FILE");
     app.add_option("--cert-file", tls.cert_file, "TLS: the client certificate")->type_name("FILE");
@@ -122,6 +129,8 @@ colimit::config server_options::config() const {
             2 * settings.timeout;
     settings.on_failure = colimit::failure_mode::error;
     settings.tls = tls;
+    if (is_verbose)
+        settings.log = {.level = colimit::log_level::debug, .write = write_line};
     return settings;
 }
 

@@ -26,6 +26,7 @@ struct server_options {
     std::string mode = "script";
     std::string server_module = "if_available";
     double timeout = 5; ///< seconds
+    bool is_verbose = false;
     colimit::tls_options tls;
 
     void declare(CLI::App& app);

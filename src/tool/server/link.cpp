@@ -43,7 +43,7 @@ namespace resp = redis::resp;
 } // namespace
 
 link::link(const boost::asio::any_io_executor& executor, redis::connection_settings settings)
-    : problems_(settings.where.password, colimit::detail::steady_now),
+    : problems_(settings.where.password, colimit::detail::steady_now, settings.log),
       connection_(executor, lock_, std::move(settings), *this, problems_, *this, life_) {}
 
 void link::send(const std::vector<words>& commands) {
