@@ -31,7 +31,7 @@ namespace {
     else if (has_server)
         made->open(std::make_unique<detail::server_backend>(*made, settings, where));
     else
-        made->open(std::make_unique<detail::memory_backend>(*made, settings.local_max_states,
+        made->open(std::make_unique<detail::memory_backend>(settings.local_max_states,
                                                             settings.request_ttl));
     return made;
 }
