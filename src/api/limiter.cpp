@@ -31,8 +31,8 @@ namespace {
     else if (has_server)
         made->open(std::make_unique<detail::server_backend>(*made, settings, where));
     else
-        made->open(std::make_unique<detail::memory_backend>(
-            *made, settings.advanced.local_max_states, settings.advanced.request_ttl));
+        made->open(std::make_unique<detail::memory_backend>(settings.advanced.local_max_states,
+                                                            settings.advanced.request_ttl));
     return made;
 }
 

@@ -18,6 +18,17 @@
 
 namespace colimit::detail {
 
+/// What a stage has done with a call.
+enum class stage_result : std::uint8_t {
+    ended, ///< it has an error or a result, and is to be completed
+    kept,  ///< the stage completes it later, through the core
+};
+
+[[nodiscard]] inline stage_result ended(operation& op, error_code why) noexcept {
+    op.ec = why;
+    return stage_result::ended;
+}
+
 class backend : boost::noncopyable {
   public:
     virtual ~backend() = default;
@@ -25,8 +36,9 @@ class backend : boost::noncopyable {
     /// Called once the core, which owns the backend, is constructed.
     virtual void open() {}
     /// Takes a call for a key, the checks of an `allow_all` or a `ready`, which have neither key
-    /// nor policy. It is returned through the core, with `ec` or `result` set.
-    virtual void start(operation& op, std::string_view key, const policy_pointer* policy) = 0;
+    /// nor policy.
+    [[nodiscard]] virtual stage_result start(operation& op, std::string_view key,
+                                             const policy_pointer* policy) = 0;
     /// Ends a call that it holds, which is returned with this code.
     virtual void cancel(operation& op, error_code why) = 0;
     /// Returns whether the request of a call that it holds may have been sent.

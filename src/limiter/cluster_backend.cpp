@@ -139,17 +139,17 @@ cluster_backend::member& cluster_backend::member_of(std::size_t group) {
     return homeless();
 }
 
-void cluster_backend::start(operation& op, std::string_view key, const policy_pointer* policy) {
-    const auto is_ready_call = op.kind == call_kind::ready;
+stage_result cluster_backend::start(operation& op, std::string_view key,
+                                    const policy_pointer* policy) {
     is_in_call_ = true;
-    auto* node = is_ready_call ? nullptr : node_for(op, key, policy);
-    if (is_ready_call)
-        start_ready(op);
+    if (op.kind == call_kind::ready) {
+        const auto result = start_ready(op);
+        is_in_call_ = false;
+        return result;
+    }
+    auto* node = node_for(op, key, policy);
     is_in_call_ = false;
-    if (node != nullptr)
-        start_on(*node, op, key, policy);
-    else if (!is_ready_call)
-        core().complete(op, errc::unavailable);
+    return node != nullptr ? submit(*node, op, key, policy) : ended(op, errc::unavailable);
 }
 
 /// Returns the node to which a call goes; null if it ends at once.

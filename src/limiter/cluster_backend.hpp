@@ -44,7 +44,8 @@ class cluster_backend final : public redis_backend,
     cluster_backend(limiter_core& core, const config& settings, const redis::address& where);
 
     void open() override { finder_.open(); }
-    void start(operation& op, std::string_view key, const policy_pointer* policy) override;
+    [[nodiscard]] stage_result start(operation& op, std::string_view key,
+                                     const policy_pointer* policy) override;
     [[nodiscard]] health_state state() const noexcept override;
 
   private:

@@ -7,10 +7,8 @@
 #include <limiter/deny_cache.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <new>
-#include <ranges>
 
 namespace colimit::detail {
 namespace {
@@ -29,72 +27,45 @@ using std::chrono::microseconds;
     return clock == store_clock && !p.compiled.has_distinct && !p.compiled.counts_denied;
 }
 
-[[nodiscard]] deny_cache_slot place_of(const hash::digest& key, const policy_data& p) noexcept {
-    return {.low = key.low, .high = key.high | 1U, .rules = p.fingerprint, .is_known = true};
+[[nodiscard]] deny_cache_slot slot_of(const hash::digest& key, const policy_data& p) noexcept {
+    return {.low = key.low, .high = key.high, .rules = p.fingerprint, .is_known = true};
 }
 
 } // namespace
 
 deny_cache::deny_cache(std::size_t most, std::int64_t max_age, clock now)
-    : now_(now), max_age_(max_age), ways_(std::min(most, most_ways)),
-      rows_(std::bit_floor(most / ways_)) {}
-std::size_t deny_cache::find(const deny_cache_slot& at) const noexcept {
-    if (size_ == 0)
-        return nowhere;
-    const auto row = row_of(at);
-    for (auto i = row; i < row + ways_; ++i)
-        if (table_->tags[i] == at.high && table_->denials[i].digest == at.low)
-            return i;
-    return nowhere;
-}
-
-/// Returns the entry of this key, a free one, or the one that expires first.
-std::size_t deny_cache::place_for(const deny_cache_slot& at) const noexcept {
-    if (const auto own = find(at); own != nowhere)
-        return own;
-    const auto places = std::views::iota(row_of(at), row_of(at) + ways_);
-    return std::ranges::min(places, {}, [this](std::size_t i) {
-        return table_->tags[i] == 0 ? INT64_MIN : table_->denials[i].ends;
-    });
-}
-
-void deny_cache::end(std::size_t i) noexcept {
-    if (i == nowhere)
-        return;
-    table_->tags[i] = 0;
-    --size_;
-}
+    : now_(now), max_age_(max_age), table_(most) {}
 
 deny_cache_slot deny_cache::begin_check(const hash::digest& key, const policy_data& p,
                                         const check_options& options) noexcept {
-    auto at = place_of(key, p);
+    auto at = slot_of(key, p);
     at.is_open = is_remembered(p, clock_of(options.now));
     at.changes = changes_of(at);
-    if (const auto i = find(at); i != nowhere && table_->denials[i].rules != at.rules)
-        end(i);
+    if (const auto* d = find(at); d != nullptr && d->rules != at.rules)
+        table_.erase(d);
     return at;
 }
 
 bool deny_cache::answer(operation& op, const hash::digest& key, const policy_data& p) noexcept {
-    auto& at = op.denied_at = place_of(key, p);
+    auto& at = op.denied_at = slot_of(key, p);
     const auto asks = core::traits_of(op.request.verb).tests_amount;
     // A call with an id may have been decided long ago.
     at.is_open = is_remembered(p, op.request.now) && !op.request.has_id;
     at.changes = changes_of(at) += asks ? 0U : 1U;
-    const auto i = find(at);
-    if (i == nowhere)
+    const auto* found = find(at);
+    if (found == nullptr)
         return false;
-    const auto& d = table_->denials[i];
+    const auto& d = *found;
     const auto now = now_();
     if (!asks || d.rules != at.rules || now >= d.ends) {
-        end(i);
+        table_.erase(found);
         return false;
     }
     if (op.request.verb != verb::allow || !at.is_open || op.request.at_least < d.at_least ||
         p.compiled.never_allows(op.request.at_least))
         return false;
 
-    const auto passed = std::max<std::int64_t>(now - d.heard_at, 0);
+    const auto passed = std::max<std::int64_t>(now - d.replied_at, 0);
     auto& out = op.result;
     out.outcome = outcome::denied;
     out.source = decision_source::deny_cache;
@@ -116,86 +87,83 @@ bool deny_cache::answer(operation& op, const hash::digest& key, const policy_dat
     return true;
 }
 
-void deny_cache::note(const operation& op, std::int64_t heard_at) noexcept {
+void deny_cache::note(const operation& op, std::int64_t replied_at) noexcept {
     // A denial of a call with an id may be old, and says nothing about the one that is cached.
     const auto is_old = op.request.has_id && op.request.verb == verb::allow && !op.ec &&
                         op.result.outcome == outcome::denied;
     if (op.denied_at.is_known && !is_old)
-        learn(op.denied_at, {.may_change = !core::traits_of(op.request.verb).only_asks,
-                             .may_replace = core::traits_of(op.request.verb).tests_amount,
-                             .may_be_kept = op.request.verb == verb::allow,
-                             .at_least = op.request.at_least,
-                             .sent_at = op.sent_at,
-                             .heard_at = heard_at,
-                             .ec = op.ec,
-                             .result = op.result});
+        on_reply(op.denied_at, {.may_change = !core::traits_of(op.request.verb).only_asks,
+                                .may_replace = core::traits_of(op.request.verb).tests_amount,
+                                .may_be_kept = op.request.verb == verb::allow,
+                                .at_least = op.request.at_least,
+                                .sent_at = op.sent_at,
+                                .replied_at = replied_at,
+                                .ec = op.ec,
+                                .result = op.result});
 }
 
 void deny_cache::note_check(const operation& op, const check_item& c, const deny_cache_slot& at,
-                            std::int64_t heard_at) noexcept {
-    learn(at, {.may_change = true,
-               .may_replace = true,
-               .may_be_kept = false,
-               .at_least = c.options.at_least.value_or(c.options.cost),
-               .sent_at = op.sent_at,
-               .heard_at = heard_at,
-               .ec = op.ec,
-               .result = c.result});
+                            std::int64_t replied_at) noexcept {
+    on_reply(at, {.may_change = true,
+                  .may_replace = true,
+                  .may_be_kept = false,
+                  .at_least = c.options.at_least.value_or(c.options.cost),
+                  .sent_at = op.sent_at,
+                  .replied_at = replied_at,
+                  .ec = op.ec,
+                  .result = c.result});
 }
 
 /// Returns whether the reply is a denial that other calls may be given.
-bool deny_cache::is_denial(const deny_cache_slot& at, const news& n) noexcept {
-    return at.is_open && n.result.outcome == outcome::denied &&
-           n.result.source == decision_source::store && at.changes == changes_of(at);
+bool deny_cache::is_denial(const deny_cache_slot& at, const reply_event& e) noexcept {
+    return at.is_open && e.result.outcome == outcome::denied &&
+           e.result.source == decision_source::store && at.changes == changes_of(at);
 }
 
 /// Returns whether both decisions are about one state at one instant, and the cached denial covers
 /// more costs.
-bool deny_cache::stands_beside(const denial& d, const deny_cache_slot& at, const news& n) noexcept {
-    const auto& r = n.result;
-    const auto changed = !n.may_replace || (n.may_change && r.granted > 0);
-    const auto agrees = r.allowed() ? n.at_least < d.at_least : n.at_least > d.at_least;
+bool deny_cache::is_same_instant(const denial& d, const deny_cache_slot& at,
+                                 const reply_event& e) noexcept {
+    const auto& r = e.result;
+    const auto changed = !e.may_replace || (e.may_change && r.granted > 0);
+    const auto agrees = r.allowed() ? e.at_least < d.at_least : e.at_least > d.at_least;
     return !changed && agrees && d.rules == at.rules &&
            d.server_time == r.server_time.time_since_epoch().count();
 }
 
-std::int64_t deny_cache::end_of(const news& n) const noexcept {
-    return n.sent_at + std::min(max_age_, surely(n.result.retry_after.count()));
+std::int64_t deny_cache::end_of(const reply_event& e) const noexcept {
+    return e.sent_at + std::min(max_age_, minus_clock_tolerance(e.result.retry_after.count()));
 }
 
-void deny_cache::learn(const deny_cache_slot& at, const news& n) noexcept {
-    const auto i = find(at);
-    if (n.ec) {
-        if (!n.may_change)
+void deny_cache::on_reply(const deny_cache_slot& at, const reply_event& e) noexcept {
+    const auto* known = find(at);
+    if (e.ec) {
+        if (!e.may_change)
             return;
         ++changes_of(at);
-        return end(i);
+        return table_.erase(known);
     }
-    if (i != nowhere && stands_beside(table_->denials[i], at, n))
+    if (known != nullptr && is_same_instant(*known, at, e))
         return;
-    const auto has_same_rules = i != nowhere && table_->denials[i].rules == at.rules;
-    const auto has_use = n.may_be_kept || (n.may_replace && has_same_rules);
-    if (!has_use || !is_denial(at, n) || end_of(n) <= n.heard_at)
-        return end(i);
+    const auto has_same_rules = known != nullptr && known->rules == at.rules;
+    const auto has_use = e.may_be_kept || (e.may_replace && has_same_rules);
+    if (!has_use || !is_denial(at, e) || end_of(e) <= e.replied_at)
+        return table_.erase(known);
     try {
-        remember(at, n);
+        insert(at, e);
     } catch (const std::bad_alloc&) { // the next call goes to the server
     }
 }
 
-void deny_cache::remember(const deny_cache_slot& at, const news& n) {
-    if (!table_)
-        table_.emplace(rows_ * ways_);
-    const auto i = place_for(at);
-    size_ += table_->tags[i] == 0 ? 1U : 0U;
-    table_->tags[i] = at.high;
-    const auto& d = n.result;
-    auto& to = table_->denials[i];
+void deny_cache::insert(const deny_cache_slot& at, const reply_event& e) {
+    auto& to =
+        *table_.find_or_insert(at.low, at.high, [](const denial& other) { return other.ends; });
+    const auto& d = e.result;
     to = {.digest = at.low,
           .rules = at.rules,
-          .at_least = n.at_least,
-          .ends = end_of(n),
-          .heard_at = n.heard_at,
+          .at_least = e.at_least,
+          .ends = end_of(e),
+          .replied_at = e.replied_at,
           .server_time = d.server_time.time_since_epoch().count(),
           .limit = d.limit,
           .remaining = d.remaining,

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Denials that are still valid, so that a flood of denied calls costs the server nothing. A bounded
-// table of sets with eight entries each; a key's digest selects its set:
-//
-//   tags     [ .  3f..  .  a1..  .  .  .  . ]   half of a digest, 0: free; one line of the cache
-//   denials  [ .  {..}  .  {..}  .  .  .  . ]   the store's decision, and its end
+// Denials that are still valid, so that a flood of denied calls costs the server nothing: the
+// store's decisions, and when each expires. If a set of the table is full, a new denial replaces
+// the one that expires first.
 //
 // A denial expires at the earliest time at which its request may have been sent, plus its
 // retry_after less a thousandth: so it is never valid for longer than the store's own denial,
@@ -26,7 +24,7 @@
 
 #pragma once
 
-#include <base/zeroed_array.hpp>
+#include <base/set_table.hpp>
 #include <colimit/detail/operation.hpp>
 #include <colimit/limits.hpp>
 #include <hash/siphash.hpp>
@@ -35,7 +33,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 namespace colimit::detail {
 
@@ -59,16 +56,16 @@ class deny_cache {
                                               const check_options& options) noexcept;
 
     /// Called when a call has ended, with a reply or with an error.
-    /// @param heard_at when it ended
-    void note(const operation& op, std::int64_t heard_at) noexcept;
+    /// @param replied_at when it ended
+    void note(const operation& op, std::int64_t replied_at) noexcept;
 
     /// Like `note`, for a check of `op`, which is an `allow_all`.
     /// @param at from `begin_check`
     void note_check(const operation& op, const check_item& c, const deny_cache_slot& at,
-                    std::int64_t heard_at) noexcept;
+                    std::int64_t replied_at) noexcept;
 
     /// Returns the number of denials in the table, including expired ones.
-    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
 
   private:
     struct rule_part {
@@ -77,11 +74,11 @@ class deny_cache {
         std::int64_t reset_after;
     };
     struct denial {
-        std::uint64_t digest; ///< the half that is not the tag
+        std::uint64_t digest;
         std::uint64_t rules;
         std::int64_t at_least; ///< was denied; larger costs are, too
         std::int64_t ends;
-        std::int64_t heard_at;
+        std::int64_t replied_at;
         std::int64_t server_time;
         std::int64_t limit;
         std::int64_t remaining;
@@ -92,46 +89,33 @@ class deny_cache {
         std::array<rule_part, limits::max_rules_per_policy> parts;
     };
     /// The end of a call about a key.
-    struct news {
+    struct reply_event {
         bool may_change;  ///< the call may change the key, if it ended with an error
         bool may_replace; ///< as a denial, it may replace the entry
         bool may_be_kept; ///< as a denial, it may become a new entry
         std::int64_t at_least;
         std::int64_t sent_at;
-        std::int64_t heard_at;
+        std::int64_t replied_at;
         error_code ec;
         const decision& result;
     };
-    struct table {
-        explicit table(std::size_t size) : tags(size), denials(size) {}
-        zeroed_array<std::uint64_t> tags;
-        zeroed_array<denial> denials;
-    };
 
-    static constexpr std::size_t nowhere = SIZE_MAX;
-
-    [[nodiscard]] std::size_t row_of(const deny_cache_slot& at) const noexcept {
-        return (static_cast<std::size_t>(at.low) & (rows_ - 1)) * ways_;
+    [[nodiscard]] denial* find(const deny_cache_slot& at) noexcept {
+        return table_.find(at.low, at.high);
     }
-    [[nodiscard]] std::size_t find(const deny_cache_slot& at) const noexcept;
-    [[nodiscard]] std::size_t place_for(const deny_cache_slot& at) const noexcept;
     [[nodiscard]] std::uint32_t& changes_of(const deny_cache_slot& at) noexcept {
         return changes_[static_cast<std::size_t>(at.low >> 54U)];
     }
-    void learn(const deny_cache_slot& at, const news& n) noexcept;
-    [[nodiscard]] bool is_denial(const deny_cache_slot& at, const news& n) noexcept;
-    [[nodiscard]] static bool stands_beside(const denial& d, const deny_cache_slot& at,
-                                            const news& n) noexcept;
-    [[nodiscard]] std::int64_t end_of(const news& n) const noexcept;
-    void end(std::size_t i) noexcept;
-    void remember(const deny_cache_slot& at, const news& n);
+    void on_reply(const deny_cache_slot& at, const reply_event& e) noexcept;
+    [[nodiscard]] bool is_denial(const deny_cache_slot& at, const reply_event& e) noexcept;
+    [[nodiscard]] static bool is_same_instant(const denial& d, const deny_cache_slot& at,
+                                              const reply_event& e) noexcept;
+    [[nodiscard]] std::int64_t end_of(const reply_event& e) const noexcept;
+    void insert(const deny_cache_slot& at, const reply_event& e);
 
     clock now_;
     std::int64_t max_age_;
-    std::size_t ways_;
-    std::size_t rows_;
-    std::optional<table> table_;
-    std::size_t size_ = 0;
+    set_table<denial> table_;
     /// Per group of keys, the number of starts of verbs other than `allow` and `peek`, plus the
     /// number of calls that may have changed a key and ended with an error.
     std::array<std::uint32_t, 1024> changes_{};

@@ -87,7 +87,7 @@ fallback::fallback(const config& settings)
       states_(settings.advanced.local_max_states),
       ask_again_(settings.advanced.reconnect_delay_max) {}
 
-/// Returns the mode of a single call. Processes that each wait for a whole limit would send a
+/// Processes that each wait for a whole limit would send a
 /// multiple of it to what `wait` protects, so there `local` needs to be chosen.
 failure_mode fallback::mode_for(const operation& op, const policy_data& p) const noexcept {
     const auto waits = op.kind == call_kind::wait || op.request.verb == verb::reserve;
@@ -112,8 +112,8 @@ memory::store& fallback::store() {
     return *store_;
 }
 
-void fallback::keep(operation& op, const hash::digest& key, const policy_pointer& policy) const {
-    const auto mode = mode_for(op, *policy);
+void fallback::keep(operation& op, failure_mode mode, const hash::digest& key,
+                    const policy_pointer& policy) {
     op.fallback.mode = mode;
     if (mode == failure_mode::error)
         return;

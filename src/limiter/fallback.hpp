@@ -38,13 +38,13 @@ class fallback {
     /// Returns whether failure modes apply to this error: see failure_mode.
     [[nodiscard]] static bool may_decide(error_code why) noexcept;
 
-    /// Returns whether `keep` reads the digest.
-    [[nodiscard]] bool keeps_key(const operation& op, const policy_data& p) const noexcept {
-        return mode_for(op, p) == failure_mode::local;
-    }
+    /// Returns the mode of a single call.
+    [[nodiscard]] failure_mode mode_for(const operation& op, const policy_data& p) const noexcept;
     /// Stores the data for the failure mode. Called before a call begins: its key and member are
     /// valid only until then.
-    void keep(operation& op, const hash::digest& key, const policy_pointer& policy) const;
+    /// @param key read if the mode is `local`
+    static void keep(operation& op, failure_mode mode, const hash::digest& key,
+                     const policy_pointer& policy);
     /// Like `keep`, for `op.checks`, which have one mode: the strictest of their policies'.
     /// @param always even if the mode needs no data
     void keep_checks(operation& op, bool always) const;
@@ -62,7 +62,6 @@ class fallback {
     [[nodiscard]] failure_mode mode_of(const policy_data& p) const noexcept {
         return p.options.has_failure_mode ? p.options.on_failure : mode_;
     }
-    [[nodiscard]] failure_mode mode_for(const operation& op, const policy_data& p) const noexcept;
     [[nodiscard]] memory::store& store();
     [[nodiscard]] bool is_scaled(const policy_data& p) const noexcept;
     [[nodiscard]] const policy& scaled_of(const policy_data& whole);

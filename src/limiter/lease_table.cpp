@@ -11,7 +11,6 @@
 #include <boost/assert.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <new>
@@ -21,8 +20,6 @@ namespace colimit::detail {
 namespace {
 
 using std::chrono::microseconds;
-
-constexpr std::size_t nowhere = SIZE_MAX;
 
 /// The further calls that one call makes. More than that many are granted in the time of one, but
 /// an entry of a batch counts its calls in 16 bits.
@@ -46,7 +43,7 @@ constexpr double memory_of_leases = 8;
 constexpr double memory_of_periods = 64;
 
 [[nodiscard]] lease_slot slot_of(const hash::digest& key) noexcept {
-    return {.low = key.low, .high = key.high | 1U};
+    return {.low = key.low, .high = key.high};
 }
 
 /// Returns whether what was taken before the call must not be spent after it began.
@@ -73,18 +70,7 @@ constexpr double memory_of_periods = 64;
 
 } // namespace
 
-lease_table::lease_table(std::size_t most, clock now)
-    : now_(now), ways_(std::min(most, most_ways)), rows_(std::bit_floor(most / ways_)) {}
-
-lease_table::entry* lease_table::find(const lease_slot& at) noexcept {
-    if (size_ == 0)
-        return nullptr;
-    const auto row = row_of(at);
-    for (auto i = row; i < row + ways_; ++i)
-        if (table_->tags[i] == at.high && table_->entries[i].digest == at.low)
-            return &table_->entries[i];
-    return nullptr;
-}
+lease_table::lease_table(std::size_t most, clock now) : now_(now), table_(most) {}
 
 /// Returns the entry of the key, or a new one that replaces the one that has been idle for the
 /// longest time; null if all of them hold tokens, or there is no memory.
@@ -93,33 +79,16 @@ lease_table::entry* lease_table::find_or_make(const lease_slot& at, const policy
     if (auto* own = find(at); own != nullptr)
         return own;
     try {
-        if (!table_)
-            table_.emplace(rows_ * ways_);
+        auto* made = table_.find_or_insert(at.low, at.high, [&](entry& other) {
+            lapse_ended(other, now);
+            return other.held() == 0 ? other.began : set_table<entry>::stays;
+        });
+        if (made != nullptr)
+            restart(*made, p, now);
+        return made;
     } catch (const std::bad_alloc&) { // all calls ask the store
         return nullptr;
     }
-    auto best = nowhere;
-    auto idle_since = INT64_MAX;
-    for (auto i = row_of(at), end = i + ways_; i < end; ++i) {
-        auto& e = table_->entries[i];
-        if (table_->tags[i] == 0) {
-            best = i;
-            break;
-        }
-        lapse_ended(e, now);
-        if (e.held() == 0 && e.began < idle_since) {
-            best = i;
-            idle_since = e.began;
-        }
-    }
-    if (best == nowhere)
-        return nullptr;
-    size_ += table_->tags[best] == 0 ? 1U : 0U;
-    table_->tags[best] = at.high;
-    auto& e = table_->entries[best];
-    e.digest = at.low;
-    restart(e, p, now);
-    return &e;
 }
 
 /// Begins an entry, which has no tokens.
@@ -204,7 +173,7 @@ void lease_table::count_demand(entry& e, const policy_data& p, std::int64_t cost
 /// window, and not before the reply comes.
 std::int64_t lease_table::time_to_spend(const entry& e, const policy_data& p,
                                         std::int64_t now) noexcept {
-    const auto passed = now - e.heard_at;
+    const auto passed = now - e.replied_at;
     auto time = p.options.leases;
     for (std::size_t i = 0; i < p.compiled.size; ++i)
         time =
@@ -259,10 +228,10 @@ void lease_table::keep(entry& e, lot granted) noexcept {
 
 /// Stores what the store has reported, after it has also granted the tokens of a lease.
 void lease_table::report(entry& e, const policy_data& p, const decision& d, std::int64_t tokens,
-                         std::int64_t sent_at, std::int64_t heard_at) noexcept {
+                         std::int64_t sent_at, std::int64_t replied_at) noexcept {
     e.room = d.remaining - tokens;
-    e.heard_at = heard_at;
-    e.trip = heard_at - sent_at;
+    e.replied_at = replied_at;
+    e.trip = replied_at - sent_at;
     e.server_time = d.server_time.time_since_epoch().count();
     e.limiting_rule = d.limiting_rule;
     for (std::size_t i = 0; i < d.rules.size(); ++i)
@@ -271,7 +240,7 @@ void lease_table::report(entry& e, const policy_data& p, const decision& d, std:
                           core::delay_of(p.compiled.limits[i], tokens)};
 }
 
-void lease_table::note(operation& op, std::int64_t heard_at) noexcept {
+void lease_table::note(operation& op, std::int64_t replied_at) noexcept {
     auto& at = op.lease;
     if (!at.is_known)
         return;
@@ -285,7 +254,7 @@ void lease_table::note(operation& op, std::int64_t heard_at) noexcept {
         return;
     const auto tokens = at.granted * op.request.cost;
     if (e != nullptr && e->rules == p.fingerprint) {
-        report(*e, p, op.result, tokens, op.sent_at, heard_at);
+        report(*e, p, op.result, tokens, op.sent_at, replied_at);
         if (op.result.reason == denial_reason::block)
             drop(*e);
     }
@@ -293,8 +262,8 @@ void lease_table::note(operation& op, std::int64_t heard_at) noexcept {
         return;
     ++leases_;
     taken_ += static_cast<std::uint64_t>(tokens);
-    const auto ends = op.sent_at + surely(time_of_lease(p, op.result));
-    if (is_current && op.result.allowed() && heard_at < ends)
+    const auto ends = op.sent_at + minus_clock_tolerance(time_of_lease(p, op.result));
+    if (is_current && op.result.allowed() && replied_at < ends)
         keep(*e, {tokens, ends});
     else
         lapsed_ += static_cast<std::uint64_t>(tokens);
@@ -339,7 +308,7 @@ void lease_table::spend(entry& e, operation& op, const policy_data& p, std::int6
     spent_ += static_cast<std::uint64_t>(op.request.cost);
 
     const auto held = e.held();
-    const auto passed = now - e.heard_at;
+    const auto passed = now - e.replied_at;
     auto& out = op.result;
     access::clear(out.rules);
     for (std::size_t i = 0; i < p.compiled.size; ++i) {
@@ -368,8 +337,7 @@ void lease_table::spend(entry& e, operation& op, const policy_data& p, std::int6
 
 void lease_table::clear() noexcept {
     lapsed_ = taken_ - spent_;
-    table_.reset();
-    size_ = 0;
+    table_.clear();
 }
 
 void lease_table::add_statistics(colimit::statistics& to) const noexcept {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Leases: tokens that this limiter has taken from the store for several calls of a key at once, and
-// spends without asking again. A bounded table of sets with eight entries each, like the deny
-// cache's. An entry has a key's demand and, if that is worth it, its tokens:
+// spends without asking again. An entry of the table has a key's demand and, if that is worth it,
+// its tokens:
 //
 //     demand    the calls within the length of a lease, in two periods of that length
 //     spent     which part of its last leases was spent before they ended
@@ -37,7 +37,7 @@
 
 #pragma once
 
-#include <base/zeroed_array.hpp>
+#include <base/set_table.hpp>
 #include <colimit/detail/operation.hpp>
 #include <colimit/limits.hpp>
 #include <colimit/statistics.hpp>
@@ -47,7 +47,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 namespace colimit::detail {
 
@@ -60,7 +59,7 @@ class lease_table {
     lease_table(std::size_t most, clock now);
 
     /// Returns whether no key has an entry, so that only policies with leases need `answer`.
-    [[nodiscard]] bool is_empty() const noexcept { return size_ == 0; }
+    [[nodiscard]] bool is_empty() const noexcept { return table_.size() == 0; }
 
     /// Called before a call: returns true if a lease decides it, in `op.result`. Drops the lease if
     /// the call may change the key in another way.
@@ -77,8 +76,8 @@ class lease_table {
 
     /// Called when a call has ended, with a reply or with an error, in the order of replies: keeps
     /// the lease that it was granted.
-    /// @param heard_at when it ended
-    void note(operation& op, std::int64_t heard_at) noexcept;
+    /// @param replied_at when it ended
+    void note(operation& op, std::int64_t replied_at) noexcept;
 
     /// Called before the handler of a call that has asked the store: returns true if that has not
     /// allowed it, and tokens that are held decide it, in `op.result`.
@@ -100,7 +99,7 @@ class lease_table {
         std::int64_t reset_after;
     };
     struct entry {
-        std::uint64_t digest; ///< the half that is not the tag
+        std::uint64_t digest;
         std::uint64_t rules;
         std::int64_t began; ///< of the current period of demand
         double demand;      ///< tokens in the current period
@@ -113,23 +112,17 @@ class lease_table {
         std::int64_t room;       ///< tokens that remained, as the store has last reported
         std::int64_t granted;    ///< tokens that were held when the last lease was granted
         std::array<lot, 2> lots; ///< the last lease is the second one
-        std::int64_t heard_at;
+        std::int64_t replied_at;
         std::int64_t trip; ///< from the request to the reply
         std::int64_t server_time;
         std::array<rule_part, limits::max_rules_per_policy> parts;
 
         [[nodiscard]] std::int64_t held() const noexcept { return lots[0].tokens + lots[1].tokens; }
     };
-    struct table {
-        explicit table(std::size_t size) : tags(size), entries(size) {}
-        zeroed_array<std::uint64_t> tags;
-        zeroed_array<entry> entries;
-    };
 
-    [[nodiscard]] std::size_t row_of(const lease_slot& at) const noexcept {
-        return (static_cast<std::size_t>(at.low) & (rows_ - 1)) * ways_;
+    [[nodiscard]] entry* find(const lease_slot& at) noexcept {
+        return table_.find(at.low, at.high);
     }
-    [[nodiscard]] entry* find(const lease_slot& at) noexcept;
     [[nodiscard]] entry* find_or_make(const lease_slot& at, const policy_data& p,
                                       std::int64_t now) noexcept;
     void restart(entry& e, const policy_data& p, std::int64_t now) noexcept;
@@ -144,14 +137,11 @@ class lease_table {
     void lapse_ended(entry& e, std::int64_t now) noexcept;
     static void keep(entry& e, lot granted) noexcept;
     static void report(entry& e, const policy_data& p, const decision& d, std::int64_t tokens,
-                       std::int64_t sent_at, std::int64_t heard_at) noexcept;
+                       std::int64_t sent_at, std::int64_t replied_at) noexcept;
     void spend(entry& e, operation& op, const policy_data& p, std::int64_t now) noexcept;
 
     clock now_;
-    std::size_t ways_;
-    std::size_t rows_;
-    std::optional<table> table_;
-    std::size_t size_ = 0;
+    set_table<entry> table_;
     std::uint32_t stamps_ = 0;
     std::uint64_t leases_ = 0;
     std::uint64_t taken_ = 0;

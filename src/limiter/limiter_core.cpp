@@ -130,11 +130,12 @@ void limiter_core::drop_completed() noexcept {
 
 // The start of a call
 
-void limiter_core::start(operation& op, const call& c) noexcept {
-    BOOST_ASSERT_MSG(thread_check_.allows_this_thread(),
+void start(operation& op, const call& c) noexcept {
+    auto& core = *op.owner;
+    BOOST_ASSERT_MSG(core.thread_check_.allows_this_thread(),
                      "a limiter without config::thread_safe is used outside of its executor");
-    const std::lock_guard guard{lock_};
-    start_locked(op, c);
+    const std::lock_guard guard{core.lock_};
+    core.start_locked(op, c);
 }
 
 void limiter_core::start_locked(operation& op, const call& c) noexcept {
@@ -144,97 +145,99 @@ void limiter_core::start_locked(operation& op, const call& c) noexcept {
     try {
         if (observer_) [[unlikely]]
             observer_->begin(op, c);
-        if (is_closed_)
-            return complete(op, errc::closed);
-        switch (c.kind) {
-        case call_kind::ready:
-            return backend_->start(op, {}, nullptr);
-        case call_kind::one:
-        case call_kind::count:
-        case call_kind::inspect:
-        case call_kind::wait:
-        case call_kind::release:
-            return start_one(op, c);
-        case call_kind::once: {
-            auto with = c;
-            with.policy = &once_policy();
-            return start_one(op, with);
-        }
-        case call_kind::each:
-            return many_calls::begin(*this, op, c);
-        case call_kind::all:
-            return start_all(op, c);
-        }
+        if (begin(op, c) == stage_result::kept)
+            return;
     } catch (const std::bad_alloc&) {
-        complete(op, make_error_code(boost::system::errc::not_enough_memory));
+        op.ec = make_error_code(boost::system::errc::not_enough_memory);
+    }
+    complete(op);
+}
+
+stage_result limiter_core::begin(operation& op, const call& c) {
+    if (is_closed_)
+        return ended(op, errc::closed);
+    switch (c.kind) {
+    case call_kind::ready:
+        return backend_->start(op, {}, nullptr);
+    case call_kind::once:
+        return begin_one(op, c, once_policy());
+    case call_kind::each:
+        return many_calls::begin(*this, op, c);
+    case call_kind::all:
+        return begin_all(op, c);
+    default:
+        return begin_one(op, c, *c.policy);
     }
 }
 
-void limiter_core::start_one(operation& op, const call& c) {
-    const auto& policy = *c.policy;
+stage_result limiter_core::begin_one(operation& op, const call& c, const policy_pointer& policy) {
+    const auto& rules = policy->compiled;
     if (op.request.verb == verb::acquire)
         slots_.begin(op, c);
-    if (!is_valid(op.request, policy->compiled))
-        return complete(op, error_of_request(op.request, policy->compiled));
+    if (!is_valid(op.request, rules))
+        return ended(op, error_of_request(op.request, rules));
     if (op.kind == call_kind::count && op.request.rule == no_rule)
-        return complete(op, error_of_count(policy->compiled));
+        return ended(op, error_of_count(rules));
     if (c.key.size() > limits::max_key_bytes)
-        return complete(op, errc::invalid_key);
+        return ended(op, errc::invalid_key);
     if (c.max_wait < 0 || c.max_wait > limits::max_repayment.count())
-        return complete(op, error_of(fault::max_wait));
+        return ended(op, error_of(fault::max_wait));
     if ((op.request.verb == verb::reserve || c.max_wait > 0) && !waits_.begin(op, c))
-        return complete(op, errc::too_many_in_flight);
+        return ended(op, errc::too_many_in_flight);
     if (op.kind == call_kind::wait)
         return waits_.join(op);
     const auto is_due =
         op.request.verb == verb::allow && policy->filter && filters_.is_due(*policy);
     const auto now = op.request.now;
-    ask(op, c.key, policy);
+    const auto result = ask(op, c.key, policy);
     if (is_due)
         filters_.inspect(policy, now);
+    return result;
 }
 
-void limiter_core::ask(operation& op, std::string_view key, const policy_pointer& policy) {
+stage_result limiter_core::ask(operation& op, std::string_view key, const policy_pointer& policy) {
     if (clock_ && op.request.now == store_clock) {
         op.request.now = clock_of(clock_());
         if (!is_valid(op.request, policy->compiled))
-            return complete(op, error_of_request(op.request, policy->compiled));
+            return ended(op, error_of_request(op.request, policy->compiled));
     }
     if (op.request.verb == verb::acquire)
         slot_keeper::note_asked(op);
-    if (fallback_ && is_answered(op, key, policy))
-        return complete(op);
-    backend_->start(op, key, &policy);
+    if (fallback_ && try_decide_locally(op, key, policy) == stage_result::ended)
+        return stage_result::ended;
+    return backend_->start(op, key, &policy);
 }
 
-/// Returns whether the call needs no request to the server. Otherwise prepares it for its end.
-bool limiter_core::is_answered(operation& op, std::string_view key, const policy_pointer& policy) {
+/// Decides the call if it needs no request to the server. Otherwise keeps what its end will need.
+stage_result limiter_core::try_decide_locally(operation& op, std::string_view key,
+                                              const policy_pointer& policy) {
     const auto may_be_denied = denials_ && !policy->filter;
     const auto may_be_leased =
         leases_ && !policy->filter && (policy->may_lease || !leases_->is_empty());
-    const auto needs_digest = may_be_denied || may_be_leased || fallback_->keeps_key(op, *policy);
+    const auto mode = fallback_->mode_for(op, *policy);
+    const auto needs_digest = may_be_denied || may_be_leased || mode == failure_mode::local;
     const auto digest = needs_digest ? policy->digest(key) : hash::digest{};
     if (may_be_leased && leases_->answer(op, digest, *policy))
-        return true;
+        return stage_result::ended;
     if (op.lease.is_known)
         op.fallback.policy = policy;
     if (may_be_denied && denials_->answer(op, digest, *policy))
-        return true;
-    fallback_->keep(op, digest, policy);
+        return stage_result::ended;
+    fallback_->keep(op, mode, digest, policy);
     if (op.lease.is_known)
         leases_->ask(op, *policy);
-    return false;
+    return stage_result::kept;
 }
 
-void limiter_core::start_all(operation& op, const call& c) {
+stage_result limiter_core::begin_all(operation& op, const call& c) {
     op.checks = c.checks;
     if (const auto wrong = error_of_checks(c.checks); wrong)
-        return complete(op, wrong);
+        return ended(op, wrong);
     op.request = make_request(verb::allow, c.checks.front().options);
     if (clock_ && op.request.now == store_clock)
         op.request.now = clock_of(clock_());
     if (op.request.now > limits::max_time || op.request.now < store_clock)
-        return complete(op, error_of(fault::time));
+        return ended(op, error_of(fault::time));
     if (fallback_)
         fallback_->keep_checks(op, denials_ || leases_);
     if (denials_ || leases_) {
@@ -248,7 +251,7 @@ void limiter_core::start_all(operation& op, const call& c) {
                 leases_->begin_other(verb::allow, kept[i].key, *access::data(one.policy));
         }
     }
-    backend_->start(op, {}, nullptr);
+    return backend_->start(op, {}, nullptr);
 }
 
 // Its end
@@ -309,7 +312,7 @@ void limiter_core::run(operation_list list) {
     BOOST_ASSERT((thread_check_.note_this_thread(), true));
     try {
         while (auto* op = list.pop_front())
-            if (is_over(*op))
+            if (finish(*op) == stage_result::ended)
                 op->observed ? finish_observed(*op) : op->finish(op, true);
     } catch (...) {
         const std::lock_guard guard{lock_};
@@ -337,8 +340,8 @@ void limiter_core::finish_observed(operation& op) {
         std::rethrow_exception(thrown);
 }
 
-/// The stages of a call between its decision and its handler. Returns false if it waits.
-bool limiter_core::is_over(operation& op) {
+/// The stages of a call between its decision and its handler.
+stage_result limiter_core::finish(operation& op) {
     const std::lock_guard guard{lock_};
     const auto why = op.ec;
     if (op.request.verb == verb::acquire)
@@ -349,8 +352,8 @@ bool limiter_core::is_over(operation& op) {
         if (!op.ec)
             backend_->on_fallback(op, why);
     }
-    if (waits_.keeps(op))
-        return false;
+    if (waits_.try_enqueue(op))
+        return stage_result::kept;
     if (op.request.verb == verb::acquire)
         slots_.end(op);
     const auto now = op.deadline != 0 ? backend_->now() : 0;
@@ -359,7 +362,7 @@ bool limiter_core::is_over(operation& op) {
         end_observed(op, now);
     waits_.end(op);
     op.has_left = true;
-    return true;
+    return stage_result::ended;
 }
 
 } // namespace colimit::detail

@@ -2,8 +2,14 @@
 //
 // The implementation of a limiter. A call goes through the same stages, whatever its store is:
 //
-//     start     arguments -> leases -> deny cache -> backend
-//     its end   deny cache, leases -> failure mode -> wait queue -> counters -> handler
+//     begin     arguments -> leases -> deny cache -> backend
+//     its end   note_ended: deny cache, leases
+//               finish: leases -> failure mode -> wait stage -> counters; then the handler
+//
+// A stage says whether it has kept a call, which it completes later, or the call has ended. Notes
+// are taken in the order of replies, with all that a reply has ended and before any of its
+// handlers; `finish` is called just before each handler, as its failure mode reads a clock and it
+// may begin to wait.
 //
 // Completions: finished calls go into one list, and one posted function runs all their handlers. So
 // no handler runs within its own initiating function, and a thousand completions cost one post.
@@ -62,7 +68,6 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     void abandon() noexcept;
 
     /// Takes the operation; it is finished later.
-    void start(operation& op, const call& c) noexcept;
     void start_locked(operation& op, const call& c) noexcept;
     void cancel_locked(operation& op, asio::cancellation_type type) noexcept;
     /// Returns whether a call that was started may have had an effect. The types of cancellation
@@ -107,7 +112,8 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     void run(operation_list list);
 
     /// Lets a lease, the deny cache or the backend decide a call on one key, which is valid.
-    void ask(operation& op, std::string_view key, const policy_pointer& policy);
+    [[nodiscard]] stage_result ask(operation& op, std::string_view key,
+                                   const policy_pointer& policy);
     /// Releases a reservation of a wait.
     void release(const reservation& place, std::int64_t cost, const decision& reserved) noexcept {
         const std::lock_guard guard{lock_};
@@ -128,12 +134,16 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     }
 
   private:
+    friend void detail::start(operation& op, const call& c) noexcept;
+
     void close_locked() noexcept;
-    void start_one(operation& op, const call& c);
-    [[nodiscard]] bool is_answered(operation& op, std::string_view key,
-                                   const policy_pointer& policy);
-    void start_all(operation& op, const call& c);
-    [[nodiscard]] bool is_over(operation& op);
+    [[nodiscard]] stage_result begin(operation& op, const call& c);
+    [[nodiscard]] stage_result begin_one(operation& op, const call& c,
+                                         const policy_pointer& policy);
+    [[nodiscard]] stage_result begin_all(operation& op, const call& c);
+    [[nodiscard]] stage_result try_decide_locally(operation& op, std::string_view key,
+                                                  const policy_pointer& policy);
+    [[nodiscard]] stage_result finish(operation& op);
     void end_observed(operation& op, std::int64_t now) noexcept;
     void finish_observed(operation& op);
     [[nodiscard]] operation_list take_completed();

@@ -93,23 +93,26 @@ void many_calls::start(const call& whole) {
     }
 }
 
-void many_calls::begin(limiter_core& core, operation& op, const call& whole) {
+stage_result many_calls::begin(limiter_core& core, operation& op, const call& whole) {
     const auto inspects = whole.request.verb == verb::inspect;
     if (whole.request.has_id)
-        return core.complete(op, error_of(fault::request_members));
-    if (whole.parts() == 0 && whole.request.verb == verb::charge)
-        return core.start_locked(
+        return ended(op, error_of(fault::request_members));
+    if (whole.parts() == 0 && whole.request.verb == verb::charge) {
+        core.start_locked(
             op,
             {.kind = call_kind::one,
              .key = whole.key,
              .policy = whole.policy,
              .request = {.verb = verb::peek, .cost = 0, .at_least = 0, .now = whole.request.now}});
+        return stage_result::kept;
+    }
     if (whole.parts() == 0 && !inspects)
-        return core.complete(op, error_code{});
+        return stage_result::ended;
     auto calls = std::make_unique<many_calls>(core, op);
     auto& made = *calls;
     op.attached = std::move(calls);
     inspects ? made.inspect(whole) : made.start(whole);
+    return stage_result::kept;
 }
 
 void many_calls::cancel() noexcept {
@@ -124,22 +127,22 @@ bool many_calls::may_have_effect() const noexcept {
 }
 
 /// Passes the outcome of a part on.
-void many_calls::end_part(const part& ended) noexcept {
-    if (ended.check != nullptr) {
-        ended.check->ec = ended.ec;
-        ended.check->result = ended.result;
-    } else if (ended.id != nullptr) {
-        ended.id->ec = ended.ec;
-        ended.id->seen = was_seen{}(ended);
-        ended.id->source = ended.result.source;
-    } else if (ended.ec) {
-        ec_ = ec_ ? ec_ : ended.ec;
+void many_calls::end_part(const part& one) noexcept {
+    if (one.check != nullptr) {
+        one.check->ec = one.ec;
+        one.check->result = one.result;
+    } else if (one.id != nullptr) {
+        one.id->ec = one.ec;
+        one.id->seen = was_seen{}(one);
+        one.id->source = one.result.source;
+    } else if (one.ec) {
+        ec_ = ec_ ? ec_ : one.ec;
     } else if (filter_) {
-        const auto& found = static_cast<const block_bits&>(*ended.attached).set;
+        const auto& found = static_cast<const block_bits&>(*one.attached).set;
         set_[0] += found[0];
         set_[1] += found[1];
     } else {
-        parent_.result = ended.result;
+        parent_.result = one.result;
     }
 }
 

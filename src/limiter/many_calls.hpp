@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <limiter/backend.hpp>
 #include <limiter/limiter_core.hpp>
 #include <policy/filter_state.hpp>
 
@@ -23,7 +24,7 @@ class many_calls final : public attachment {
     ~many_calls() override;
 
     /// Starts a call for each part of a call, which is completed when all are done.
-    static void begin(limiter_core& core, operation& op, const call& whole);
+    [[nodiscard]] static stage_result begin(limiter_core& core, operation& op, const call& whole);
     /// Cancels the parts that the store holds.
     void cancel() noexcept;
     /// Returns whether the request of one of them may have been sent, or is decided already.
@@ -47,7 +48,7 @@ class many_calls final : public attachment {
     void inspect(const call& whole);
     template<class Make>
     void make_parts(std::size_t count, Make make);
-    void end_part(const part& ended) noexcept;
+    void end_part(const part& one) noexcept;
 
     limiter_core& core_;
     operation& parent_;

@@ -5,30 +5,30 @@
 #include <base/bytes.hpp>
 #include <base/clocks.hpp>
 #include <core/call_fault.hpp>
-#include <limiter/limiter_core.hpp>
 #include <limiter/memory_backend.hpp>
 
 namespace colimit::detail {
 
-void memory_backend::start(operation& op, std::string_view key, const policy_pointer* policy) {
+stage_result memory_backend::start(operation& op, std::string_view key,
+                                   const policy_pointer* policy) {
     if (op.kind == call_kind::ready)
-        return core_.complete(op);
+        return stage_result::ended;
     if (op.kind == call_kind::all) {
         op.result = store_.allow_all(op.checks, time_of(op.request));
-        return core_.complete(op);
+        return stage_result::ended;
     }
     const auto& rules = **policy;
     if (op.kind == call_kind::inspect) {
         static_cast<block_bits&>(*op.attached).set =
             filters_.inspect(number_of(key), rules, time_of(op.request));
-        return core_.complete(op);
+        return stage_result::ended;
     }
     if (rules.filter) {
         const auto seen = filters_.decide(op.request.verb, key, rules, time_of(op.request));
         if (!seen)
-            return core_.complete(op, error_of(fault::filter_count));
+            return ended(op, error_of(fault::filter_count));
         op.result.outcome = *seen ? outcome::denied : outcome::allowed;
-        return core_.complete(op);
+        return stage_result::ended;
     }
     const auto sought = store_.seek(rules.digest(key)); // reads ahead while the clock is read
     op.request.now = time_of(op.request);
@@ -42,7 +42,7 @@ void memory_backend::start(operation& op, std::string_view key, const policy_poi
         if (store_.lacks_memory())
             wrong = fault::holder_room;
     }
-    core_.complete(op, wrong == fault::none ? error_code{} : error_of(wrong));
+    return wrong == fault::none ? stage_result::ended : ended(op, error_of(wrong));
 }
 
 } // namespace colimit::detail

@@ -14,14 +14,13 @@
 
 namespace colimit::detail {
 
-class limiter_core;
-
 class memory_backend final : public backend {
   public:
-    memory_backend(limiter_core& core, std::size_t states, std::chrono::milliseconds request_ttl)
-        : core_(core), store_(states, request_ttl) {}
+    memory_backend(std::size_t states, std::chrono::milliseconds request_ttl)
+        : store_(states, request_ttl) {}
 
-    void start(operation& op, std::string_view key, const policy_pointer* policy) override;
+    [[nodiscard]] stage_result start(operation& op, std::string_view key,
+                                     const policy_pointer* policy) override;
     // Does nothing, as it holds no calls.
     void cancel(operation& /*op*/, error_code /*why*/) override {}
     [[nodiscard]] bool is_sent(const operation& /*op*/) const noexcept override { return true; }
@@ -31,7 +30,6 @@ class memory_backend final : public backend {
     [[nodiscard]] health_state state() const noexcept override { return health_state::ready; }
 
   private:
-    limiter_core& core_;
     memory::store store_;
     memory::bloom_filters filters_;
 };

@@ -55,14 +55,8 @@ health_state redis_node::state() const noexcept {
 
 // Calls
 
-void redis_backend::start_on(redis_node& to, operation& op, std::string_view key,
-                             const policy_pointer* policy) {
-    if (const auto ec = submit(to, op, key, policy); ec)
-        core_.complete(op, ec);
-}
-
-error_code redis_backend::submit(redis_node& to, operation& op, std::string_view key,
-                                 const policy_pointer* policy) {
+stage_result redis_backend::submit(redis_node& to, operation& op, std::string_view key,
+                                   const policy_pointer* policy) {
     schedule_flush(to);
     auto& connection = to.connection;
     // An earlier handler of this iteration may have run for long.
@@ -72,16 +66,16 @@ error_code redis_backend::submit(redis_node& to, operation& op, std::string_view
     now_ = connection.now();
     op.deadline = now_ + timeout_;
     if (!connection.may_serve_by(op.deadline))
-        return connection.error();
-    if (op.kind == call_kind::all)
-        return to.calls->submit_checks(op);
-    if (const auto ec = to.calls->submit(op, key, *policy); ec)
-        return ec;
+        return ended(op, connection.error());
+    const auto ec = op.kind == call_kind::all ? to.calls->submit_checks(op)
+                                              : to.calls->submit(op, key, *policy);
+    if (ec)
+        return ended(op, ec);
     if (to.calls->is_full() && !core_.lock().is_needed()) {
         connection.flush();
         take_events(to);
     }
-    return {};
+    return stage_result::kept;
 }
 
 void redis_backend::cancel(operation& op, error_code why) {
@@ -127,13 +121,14 @@ void redis_backend::shutdown(error_code why) noexcept {
     end_ready(why);
 }
 
-void redis_backend::start_ready(operation& op) {
+stage_result redis_backend::start_ready(operation& op) {
     if (is_ready())
-        return core_.complete(op, {});
+        return stage_result::ended;
     if (const auto why = refusal())
-        return core_.complete(op, *why);
+        return ended(op, *why);
     op.is_held = true;
     waiting_for_ready_.push_back(op);
+    return stage_result::kept;
 }
 
 void redis_backend::end_ready(error_code ec) noexcept {

@@ -87,10 +87,10 @@ class redis_backend : public backend {
         return nodes_.emplace_back(*this, std::move(settings), problems);
     }
     /// Starts a call of `ready`.
-    void start_ready(operation& op);
+    [[nodiscard]] stage_result start_ready(operation& op);
     /// Starts any other call.
-    void start_on(redis_node& to, operation& op, std::string_view key,
-                  const policy_pointer* policy);
+    [[nodiscard]] stage_result submit(redis_node& to, operation& op, std::string_view key,
+                                      const policy_pointer* policy);
     /// Ends the calls of `ready` if they can be ended.
     void update_ready() noexcept;
     /// Sends what may be sent in the next iteration of the event loop.
@@ -110,8 +110,6 @@ class redis_backend : public backend {
   private:
     friend redis_node;
 
-    [[nodiscard]] error_code submit(redis_node& to, operation& op, std::string_view key,
-                                    const policy_pointer* policy);
     void flush(redis_node& to);
     void serve(redis_node& of);
     void run_ended(redis_node& of);

@@ -18,8 +18,10 @@ class server_backend final : public redis_backend, private redis::finder_owner {
     server_backend(limiter_core& core, const config& settings, const redis::address& where);
 
     void open() override { finder_ ? finder_->open() : connection().open(); }
-    void start(operation& op, std::string_view key, const policy_pointer* policy) override {
-        op.kind == call_kind::ready ? start_ready(op) : start_on(nodes_.front(), op, key, policy);
+    [[nodiscard]] stage_result start(operation& op, std::string_view key,
+                                     const policy_pointer* policy) override {
+        return op.kind == call_kind::ready ? start_ready(op)
+                                           : submit(nodes_.front(), op, key, policy);
     }
     [[nodiscard]] health_state state() const noexcept override { return nodes_.front().state(); }
 

@@ -35,10 +35,6 @@ const asio::any_io_executor& executor_of(const limiter_core& core) noexcept {
     return core.executor();
 }
 
-void start(operation& op, const call& c) noexcept {
-    op.owner->start(op, c);
-}
-
 void cancel(operation& op, asio::cancellation_type type) noexcept {
     const std::lock_guard guard{op.pool->lock};
     if (!op.has_left)

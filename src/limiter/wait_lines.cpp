@@ -96,22 +96,25 @@ waiting_line& wait_lines::line_of(const line_place& place) {
                 .first;
 }
 
-void wait_lines::join(operation& op) {
+stage_result wait_lines::join(operation& op) {
     auto& place = place_of(op);
     auto& line = line_of(place);
     line.places.push_back(place);
     line.in_order_of_latest.insert(place);
     place.line = &line;
     if (line.sleeps() && line.wakes_at > place.latest) {
-        if (!only_looks(line.places.front(), steady_now()))
-            return deny(place, line.wakes_at);
-        return interrupt(line);
-    }
-    if (!line.sleeps() && line.asking == 0)
+        if (!only_looks(line.places.front(), steady_now())) {
+            deny(place, line.wakes_at);
+            return stage_result::ended;
+        }
+        interrupt(line);
+    } else if (!line.sleeps() && line.asking == 0) {
         next_round(line);
+    }
+    return stage_result::kept;
 }
 
-bool wait_lines::keeps(operation& op) {
+bool wait_lines::try_enqueue(operation& op) {
     auto& place = place_of(op);
     if (place.line == nullptr)
         return false;
@@ -204,10 +207,12 @@ void wait_lines::ask(line_place& place) noexcept {
     place.op.ec = {};
     place.op.result = {};
     try {
-        core_.ask(place.op, place.key, place.policy);
+        if (core_.ask(place.op, place.key, place.policy) == stage_result::kept)
+            return;
     } catch (const std::bad_alloc&) {
-        core_.complete(place.op, make_error_code(boost::system::errc::not_enough_memory));
+        place.op.ec = make_error_code(boost::system::errc::not_enough_memory);
     }
+    core_.complete(place.op);
 }
 
 void wait_lines::sleep(waiting_line& line, std::int64_t until) noexcept {
@@ -233,8 +238,10 @@ void wait_lines::deny_late(waiting_line& line, std::int64_t due,
     auto& places = line.in_order_of_latest;
     for (auto next = places.begin(); next != places.end() && next->latest < due;) {
         auto& place = *next++;
-        if (!place.is_asking && needs_as_much(place))
+        if (!place.is_asking && needs_as_much(place)) {
             deny(place, due);
+            core_.complete(place.op);
+        }
     }
 }
 
@@ -245,7 +252,6 @@ void wait_lines::deny(line_place& place, std::int64_t due) noexcept {
     const auto left = std::chrono::microseconds{due - steady_now()};
     pass_time(place.op.result, denial.retry_after - left);
     leave(place);
-    core_.complete(place.op);
 }
 
 bool wait_lines::cancel(operation& op) noexcept {

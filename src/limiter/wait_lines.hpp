@@ -26,6 +26,7 @@
 #include <async/operation_list.hpp>
 #include <colimit/detail/call_operation.hpp>
 #include <hash/siphash.hpp>
+#include <limiter/backend.hpp>
 #include <limiter/held_slot.hpp>
 #include <policy/policy_data.hpp>
 
@@ -111,11 +112,12 @@ class wait_lines {
     ~wait_lines();
 
     /// Adds a call, whose attachment is its place. It asks now if it is the first one.
-    void join(operation& op);
-    /// Returns whether a call that was decided, or taken out of its line, stays in it.
-    [[nodiscard]] bool keeps(operation& op);
+    [[nodiscard]] stage_result join(operation& op);
+    /// Lets a call that was decided wait again, and returns true, if it can still be granted in
+    /// time; otherwise takes it out of its line.
+    [[nodiscard]] bool try_enqueue(operation& op);
     /// Takes out a cancelled call that does not ask; one whose decision is on the way leaves in
-    /// `keeps`. Returns whether it is to be completed now.
+    /// `try_enqueue`. Returns whether it is to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
     /// Lets the first call of each line of a key ask now, or as soon as those that ask are decided:
     /// what was given back is there for all versions of a policy. Of the lines that sleep, the one

@@ -58,7 +58,7 @@ const reservation* wait_queue::predecessor_of(const reservation& entry) const no
     return latest.turn <= entry.turn || entry.granted < latest.granted ? &latest : nullptr;
 }
 
-bool wait_queue::has_to_wait(operation& op) const noexcept {
+bool wait_queue::prepare_wait(operation& op) noexcept {
     if (line_.empty() && op.result.retry_after.count() == 0)
         return false;
     auto& entry = entry_of(op);

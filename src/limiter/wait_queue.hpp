@@ -34,10 +34,11 @@ class wait_queue {
                std::function<void()> on_due)
         : timer_(executor, lock, std::move(on_due)) {}
 
-    /// Returns whether a call with a reservation has to wait: its time of admission is in the
-    /// future, or an earlier reservation of the same key with an earlier time still waits.
-    [[nodiscard]] bool has_to_wait(operation& op) const noexcept;
-    /// Adds a call that has to wait.
+    /// Sets the times of a call with a reservation, and returns whether it has to wait: its time of
+    /// admission is in the future, or an earlier reservation of the same key with an earlier time
+    /// still waits.
+    [[nodiscard]] bool prepare_wait(operation& op) noexcept;
+    /// Adds a call that has to wait, as `prepare_wait` has said.
     /// @param now when its decision was read
     /// @param owner stays alive while a call waits
     void add(operation& op, clock::time_point now, const std::shared_ptr<void>& owner) noexcept;

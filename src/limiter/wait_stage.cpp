@@ -47,10 +47,10 @@ wait_queue& wait_stage::queue_of(const operation& op) noexcept {
     return is_from_fallback(op) ? fallback_queue_ : store_queue_;
 }
 
-bool wait_stage::keeps_reservation(operation& op) {
+bool wait_stage::try_enqueue_reservation(operation& op) {
     auto& entry = wait_queue::entry_of(op);
     auto& queue = queue_of(op);
-    if (!op.result.allowed() || entry.served || !queue.has_to_wait(op))
+    if (!op.result.allowed() || entry.served || !queue.prepare_wait(op))
         return false;
     entry.is_from_fallback = is_from_fallback(op);
     if (entry.cancelled) {

@@ -9,6 +9,7 @@
 
 #include <async/operation_list.hpp>
 #include <colimit/detail/call_operation.hpp>
+#include <limiter/backend.hpp>
 #include <limiter/reservation.hpp>
 #include <limiter/wait_lines.hpp>
 #include <limiter/wait_queue.hpp>
@@ -28,27 +29,28 @@ class wait_stage {
     /// Called before the store is. Returns false if too many calls are incomplete.
     [[nodiscard]] bool begin(operation& op, const call& c);
     /// Adds a call that cannot reserve to its line, which asks the store.
-    void join(operation& op) { lines_.join(op); }
+    [[nodiscard]] stage_result join(operation& op) { return lines_.join(op); }
     /// Called when the call is complete.
     void end(const operation& op) noexcept {
         if (waits(op))
             --count_;
     }
 
-    /// Returns whether a call that the store has decided has to wait from now on. If it was
-    /// cancelled or the limiter is closed, sets `ec` and returns false.
-    [[nodiscard]] bool keeps(operation& op) {
+    /// Adds a call that the store has decided to its queue, if it has to wait from now on. If it
+    /// was cancelled or the limiter is closed, sets `ec` and returns false.
+    [[nodiscard]] bool try_enqueue(operation& op) {
         if (!waits(op))
             return false;
-        return op.kind == call_kind::wait ? lines_.keeps(op) : !op.ec && keeps_reservation(op);
+        return op.kind == call_kind::wait ? lines_.try_enqueue(op)
+                                          : !op.ec && try_enqueue_reservation(op);
     }
     /// Returns whether a call that the store does not hold may be charged all the same.
     [[nodiscard]] static bool may_be_charged(const operation& op) noexcept {
         return op.kind != call_kind::wait || op.attached == nullptr ||
                wait_lines::place_of(op).is_asking;
     }
-    /// Removes a cancelled call from its queue, or lets `keeps` end it. Returns whether the call is
-    /// to be completed now.
+    /// Removes a cancelled call from its queue, or lets `try_enqueue` end it. Returns whether the
+    /// call is to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
     [[nodiscard]] wait_lines& lines() noexcept { return lines_; }
     /// Empties the queues.
@@ -62,7 +64,7 @@ class wait_stage {
         return (op.request.verb == verb::reserve || op.kind == call_kind::wait) &&
                op.attached != nullptr;
     }
-    [[nodiscard]] bool keeps_reservation(operation& op);
+    [[nodiscard]] bool try_enqueue_reservation(operation& op);
     [[nodiscard]] wait_queue& queue_of(const operation& op) noexcept;
     void serve();
 

@@ -30,7 +30,7 @@ const auto rules = policy{"p", gcra(100, 1h)};
 
 /// The lines of a limiter, each with its level.
 struct lines {
-    [[nodiscard]] test::configure at(log_level level) {
+    [[nodiscard]] live::adjustment at(log_level level) {
         return [this, level](config& c) {
             c.log = {.level = level, .write = [this](log_level l, std::string_view line) {
                          all.push_back(std::string{to_string(l)} + ": " + std::string{line});

@@ -32,8 +32,8 @@ class store final : public detail::backend {
   public:
     explicit store(detail::limiter_core& core) : core_(core) {}
 
-    void start(detail::operation& op, std::string_view key,
-               const detail::policy_pointer* /*policy*/) override {
+    [[nodiscard]] detail::stage_result start(detail::operation& op, std::string_view key,
+                                             const detail::policy_pointer* /*policy*/) override {
         BOOST_TEST(key == "k");
         BOOST_TEST(op.request.has_member);
         op.is_held = true;
@@ -43,6 +43,7 @@ class store final : public detail::backend {
         if (op.request.verb == verb::acquire && op.attached != nullptr)
             asked_for = static_cast<const detail::acquisition&>(*op.attached).slot;
         held.push_back(&op);
+        return detail::stage_result::kept;
     }
     void cancel(detail::operation& op, error_code why) override { end(op, why); }
     [[nodiscard]] bool is_sent(const detail::operation& /*op*/) const noexcept override {

@@ -52,7 +52,7 @@ struct fixture {
     bool add(nanoseconds now, std::string_view key, microseconds store, microseconds wait,
              const policy& p = rules) {
         auto& op = grant(key, store, wait, p);
-        if (!line.has_to_wait(op))
+        if (!line.prepare_wait(op))
             return false;
         line.add(op, at(now), owner);
         return true;

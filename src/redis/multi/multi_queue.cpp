@@ -50,6 +50,7 @@ error_code multi_queue::submit(detail::operation& op, std::string_view key,
             waiting_.back().start(nonce_++);
         }
         waiting_.back().add(op, settings_.prefix, key, policy);
+        is_full_ = is_full_ || !waiting_.back().takes_calls();
         return error_code{};
     });
 }
@@ -97,6 +98,7 @@ void multi_queue::make_room(std::string& out) const noexcept {
 }
 
 void multi_queue::write(std::string& out, std::uint64_t stream_position, std::int64_t /*now*/) {
+    is_full_ = false;
     const auto position_of_first = stream_position - out.size();
     context_.here = settings_.clock();
     make_room(out);

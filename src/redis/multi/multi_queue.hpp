@@ -34,9 +34,6 @@ class multi_queue final : public batch_queue<multi_batch> {
 
     void begin_connection(const server_facts& server) override;
     [[nodiscard]] bool wants_to_write() const noexcept override;
-    [[nodiscard]] bool is_full() const noexcept override {
-        return !waiting_.empty() && !waiting_.front().takes_calls();
-    }
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     void lose_connection(std::uint64_t sent) override;
 

@@ -73,7 +73,7 @@ class call_queue : public requests {
 
     /// Returns whether a batch has become full since the last `write`, so that waiting longer gains
     /// nothing.
-    [[nodiscard]] virtual bool is_full() const noexcept = 0;
+    [[nodiscard]] bool is_full() const noexcept { return is_full_; }
     /// Returns whether the server module executes calls that are sent now.
     [[nodiscard]] virtual bool uses_module() const noexcept { return false; }
     /// Ends the calls that were not sent, except those that give places back.
@@ -111,6 +111,7 @@ class call_queue : public requests {
     }
 
     detail::operation_list by_deadline_;
+    bool is_full_ = false;      ///< any waiting batch
     bool has_answered_ = false; ///< with the reply that was read last
     std::size_t abandoned_ = 0; ///< upper bound of abandoned batches that wait, except at the front
 

@@ -193,7 +193,8 @@ void script_batch::make_member(const detail::policy_data& p, const detail::call_
         member_.assign(request.member);
 }
 
-void script_batch::add(detail::operation& op, std::string_view prefix, std::string_view key) {
+void script_batch::add(detail::operation& op, std::string_view prefix, std::string_view key,
+                       std::uint64_t hash) {
     BOOST_ASSERT(!encoded);
     auto block = std::string{};
     if (policy_->filter) {
@@ -208,15 +209,19 @@ void script_batch::add(detail::operation& op, std::string_view prefix, std::stri
             block = std::to_string(mark.block);
             key = block;
         }
+        hash = hash::fnv1a_64(key);
     } else {
         make_member(*policy_, op.request);
     }
-    const auto hash = hash::fnv1a_64(key);
     const auto group = group_of_tag(tags_, *policy_, tags_.of(key, hash));
     if (has_ids_)
         make_id(key, op.request);
     make_key(prefix, *policy_, key, group);
     hold(op, insert_call(op.request, hash, group, member_, op.lease.further_calls));
+}
+
+void script_batch::add(detail::operation& op, std::string_view prefix, std::string_view key) {
+    add(op, prefix, key, hash::fnv1a_64(key));
 }
 
 /// Writes the end of the name of a call's record to id_, and the digests that it has.

@@ -114,6 +114,10 @@ class script_batch final : public batch_of<script_call> {
 
     /// Adds a call to a batch that is not encoded. The queue asks `is_full` and `takes_calls`
     /// first, which bound the reply. If it throws (bad_alloc), the batch is unchanged.
+    /// @param hash of the key, by hash::fnv1a_64; not read if the policy is a filter
+    void add(detail::operation& op, std::string_view prefix, std::string_view key,
+             std::uint64_t hash);
+    /// Hashes the key.
     void add(detail::operation& op, std::string_view prefix, std::string_view key);
 
     /// Adds all checks of an operation, or none, instead of calls. Returns false if two of them

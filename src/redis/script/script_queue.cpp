@@ -34,10 +34,9 @@ script_queue::script_queue(queue_settings settings)
 /// keys are requested again long before their batch is sent. Never an earlier one, as that would
 /// change the order of calls.
 script_batch* script_queue::waiting_with(const policy_pointer& policy, std::int64_t clock,
-                                         std::string_view key) {
+                                         std::string_view key, std::uint64_t hash) {
     if (waiting_.size() < 2 || policy->filter)
         return nullptr; // a single batch is found anyway
-    const auto hash = hash::fnv1a_64(key);
     auto last = waiting_.rbegin();
     for (std::size_t n = std::min(waiting_.size(), most_searched); n != 0; --n, ++last)
         if (last->has(policy, clock, key, hash))
@@ -69,14 +68,15 @@ error_code script_queue::submit(detail::operation& op, std::string_view key,
         return detail::error_of(detail::fault::bare_keys);
     return take(op, 1, [&] {
         const auto has_ids = op.request.has_id;
-        auto* joined = has_ids ? nullptr : waiting_with(policy, op.request.now, key);
+        const auto hash = policy->filter ? 0 : hash::fnv1a_64(key);
+        auto* joined = has_ids ? nullptr : waiting_with(policy, op.request.now, key, hash);
         if (joined == nullptr)
             joined = &open_batch(
                 policy, op.request.now,
                 is_cluster_ ? script_batch::group_of(settings_.tags, *policy, key, op.request.verb)
                             : script_batch::any_group,
                 has_ids);
-        joined->add(op, settings_.prefix, key);
+        joined->add(op, settings_.prefix, key, hash);
         is_full_ = is_full_ || joined->is_full();
         return error_code{};
     });

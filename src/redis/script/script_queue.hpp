@@ -46,7 +46,6 @@ class script_queue final : public batch_queue<script_batch> {
 
     void begin_connection(const server_facts& server) override;
     [[nodiscard]] bool wants_to_write() const noexcept override { return may_send(); }
-    [[nodiscard]] bool is_full() const noexcept override { return is_full_; }
     [[nodiscard]] bool uses_module() const noexcept override { return module_.is_used(); }
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     void lose_connection(std::uint64_t sent) override;
@@ -76,7 +75,7 @@ class script_queue final : public batch_queue<script_batch> {
     void close_to_calls(const script_batch& b) override;
     void move_batch(batches& list, batches::iterator b, script_queue* to) noexcept;
     [[nodiscard]] script_batch* waiting_with(const policy_pointer& policy, std::int64_t clock,
-                                             std::string_view key);
+                                             std::string_view key, std::uint64_t hash);
     [[nodiscard]] script_batch& open_batch(const policy_pointer& policy, std::int64_t clock,
                                            std::size_t group, bool has_ids);
     void regroup();
@@ -98,7 +97,6 @@ class script_queue final : public batch_queue<script_batch> {
     bool is_cluster_;                ///< a batch may only have keys of one group
     /// The newest waiting batch of a policy, and of a group, that takes keys.
     boost::unordered_flat_map<std::uint64_t, script_batch*> open_;
-    bool is_full_ = false; ///< any waiting batch
 };
 
 } // namespace colimit::redis
