@@ -78,8 +78,7 @@ open_things open_now; ///< that the module has to close
 }
 
 [[nodiscard]] bool writes(const std::string& name) {
-    static const auto reading =
-        std::set<std::string>{"INFO", "ACL", "HMGET", "ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYSCORE"};
+    static const auto reading = std::set<std::string>{"INFO", "ACL", "HMGET"};
     return !reading.contains(name);
 }
 
