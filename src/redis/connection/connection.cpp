@@ -191,11 +191,6 @@ void connection::await_address(errc why) {
     set_timer();
 }
 
-void connection::count_miss() {
-    read_clock();
-    breaker_.on_failure(now_);
-}
-
 void connection::stop_counting() {
     counts_misses_ = false;
     breaker_.forget();

@@ -109,7 +109,10 @@ class connection final : private stream_events {
     /// `errc::unavailable`. There is no connection yet.
     void await_address(errc why);
     /// Called when an attempt to find an address has failed: a miss of the breaker.
-    void count_miss();
+    void count_miss() {
+        read_clock();
+        breaker_.on_failure(now_);
+    }
     /// Lets calls wait here for other reasons from now on: the breaker stays closed.
     void stop_counting();
     /// Ends everything that keeps the context running.
