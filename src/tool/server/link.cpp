@@ -33,7 +33,8 @@ namespace resp = redis::resp;
     auto made = reply{.kind = kind_of(node.kind),
                       .text = std::string{from.text(node, bytes)},
                       .integer = node.integer,
-                      .elements = {}};
+                      .elements = {},
+                      .bytes = {}};
     if (made.kind == reply_kind::array)
         for (std::uint32_t i = 0; i < node.size; ++i)
             made.elements.push_back(copy_node(from, bytes, at));
@@ -96,6 +97,7 @@ std::optional<redis::recovery> link::read_reply(const redis::resp::decoder& repl
         return std::nullopt;
     auto at = std::size_t{0};
     answers_.push_back(copy_node(reply, bytes, at));
+    answers_.back().bytes = bytes.substr(0, reply.consumed());
     return redis::recovery::keep;
 }
 

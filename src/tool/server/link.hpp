@@ -28,6 +28,7 @@ struct reply {
     std::string text; ///< of a text, an error, and an integer as a text
     std::int64_t integer = 0;
     std::vector<reply> elements; ///< of a map: keys and values alternate
+    std::string bytes;           ///< of a whole reply, as they were received
 
     [[nodiscard]] bool is_error() const noexcept { return kind == reply_kind::error; }
     [[nodiscard]] bool is_nil() const noexcept { return kind == reply_kind::nil; }

@@ -37,33 +37,12 @@ constexpr auto list_bounds =
     return made;
 }
 
-/// Appends a reply as its server has sent it, in RESP2.
-void append(std::string& out, const reply& r) {
-    switch (r.kind) {
-    case reply_kind::nil:
-        out += "$-1\r\n";
-        return;
-    case reply_kind::integer:
-        out += ':' + std::to_string(r.integer) + "\r\n";
-        return;
-    case reply_kind::text:
-    case reply_kind::error:
-        return redis::resp::append_bulk(out, r.text);
-    case reply_kind::array:
-        redis::resp::append_array(out, r.elements.size());
-        for (const auto& e : r.elements)
-            append(out, e);
-    }
-}
-
 /// Reads a map with the checks of the library.
 [[nodiscard]] redis::slot_map read_map(const reply& slots, const std::string& asked_host) {
-    auto bytes = std::string{};
-    append(bytes, slots);
     auto decoder = redis::resp::decoder{redis::resp::decoder::long_bulks::empty, list_bounds};
-    if (decoder.feed(bytes) != redis::resp::progress::complete)
+    if (decoder.feed(slots.bytes) != redis::resp::progress::complete)
         throw std::runtime_error{asked_host + ": CLUSTER SLOTS: a malformed reply"};
-    auto read = redis::read_slot_map(decoder, bytes, asked_host);
+    auto read = redis::read_slot_map(decoder, slots.bytes, asked_host);
     if (!read.map)
         throw std::runtime_error{asked_host + ": CLUSTER SLOTS: " + read.problem};
     return *std::move(read.map);
