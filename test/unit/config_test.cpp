@@ -71,11 +71,12 @@ BOOST_AUTO_TEST_CASE(the_defaults_are_valid) {
 /// The figures that the pages of include/ state.
 BOOST_AUTO_TEST_CASE(the_defaults_are_what_the_guides_say) {
     const auto c = config{};
-    BOOST_TEST((c.timeout == 100ms && c.connect_timeout == 1s));
-    BOOST_TEST((c.reconnect_delay_min == 10ms && c.reconnect_delay_max == 1500ms));
-    BOOST_TEST((c.ping_interval == 500ms && c.tcp_user_timeout == 1s && c.tcp_keep_alive == 15s));
-    BOOST_TEST((c.deny_cache_max_age == 1s && c.request_ttl == 5min && c.min_key_ttl == 0ms));
-    BOOST_TEST((c.max_leases == 65'536 && c.deny_cache == 65'536 && c.hash_tags == 64));
+    const auto& a = c.advanced;
+    BOOST_TEST((c.timeout == 100ms && a.connect_timeout == 1s));
+    BOOST_TEST((a.reconnect_delay_min == 10ms && a.reconnect_delay_max == 1500ms));
+    BOOST_TEST((a.ping_interval == 500ms && a.tcp_user_timeout == 1s && a.tcp_keep_alive == 15s));
+    BOOST_TEST((a.deny_cache_max_age == 1s && a.request_ttl == 5min && a.min_key_ttl == 0ms));
+    BOOST_TEST((a.max_leases == 65'536 && a.deny_cache == 65'536 && a.hash_tags == 64));
     BOOST_TEST((c.on_failure == colimit::failure_mode::local && !c.thread_safe));
     BOOST_TEST((colimit::limits::breaker_failures == 5 && colimit::limits::breaker_probes == 2));
     BOOST_TEST((colimit::limits::probe_pause_max == 250ms));
@@ -85,10 +86,11 @@ BOOST_AUTO_TEST_CASE(the_defaults_are_what_the_guides_say) {
                 colimit::limits::max_exact_integer == (1LL << 53) - 1));
     BOOST_TEST((colimit::policy_source_options{}.poll_interval == 250ms)); // "within a second"
     BOOST_TEST((colimit::concurrent(1) == colimit::concurrent(1).lease(30s)));
-    const auto a = colimit::adaptive_options{};
-    BOOST_TEST((a.algorithm == colimit::adaptive_algorithm::gradient2));
-    BOOST_TEST((a.gradient2.max_window == 1s && a.gradient2.long_window == 600)); // ten minutes
-    BOOST_TEST((a.brpc.window == 1s && a.brpc.remeasure_interval == 50s));
+    const auto limit = colimit::adaptive_options{};
+    BOOST_TEST((limit.algorithm == colimit::adaptive_algorithm::gradient2));
+    BOOST_TEST(
+        (limit.gradient2.max_window == 1s && limit.gradient2.long_window == 600)); // ten minutes
+    BOOST_TEST((limit.brpc.window == 1s && limit.brpc.remeasure_interval == 50s));
 }
 
 BOOST_AUTO_TEST_CASE(times_are_1_ms_to_1_h) {
