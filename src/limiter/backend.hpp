@@ -49,11 +49,14 @@ class backend : boost::noncopyable {
     /// Notes that the failure mode has decided a call that had ended with this error.
     virtual void on_fallback(const operation& /*op*/, error_code /*why*/) noexcept {}
 
-    /// Returns the latest reading of the clock of `operation::deadline`.
-    [[nodiscard]] virtual std::int64_t now() const noexcept = 0;
+    /// Returns the latest reading of the clock of `operation::deadline`; 0 if calls have none.
+    [[nodiscard]] std::int64_t now() const noexcept { return now_; }
     virtual void add_statistics(colimit::statistics& /*to*/) const {}
     [[nodiscard]] virtual std::optional<problem> last_problem() const = 0;
     [[nodiscard]] virtual health_state state() const noexcept = 0;
+
+  protected:
+    std::int64_t now_ = 0;
 };
 
 } // namespace colimit::detail

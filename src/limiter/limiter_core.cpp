@@ -223,7 +223,7 @@ stage_result limiter_core::try_decide_locally(operation& op, std::string_view ke
         op.fallback.policy = policy;
     if (may_be_denied && denials_->answer(op, digest, *policy))
         return stage_result::ended;
-    fallback_->keep(op, mode, digest, policy);
+    fallback::keep(op, mode, digest, policy);
     if (op.lease.is_known)
         leases_->ask(op, *policy);
     return stage_result::kept;
@@ -363,6 +363,40 @@ stage_result limiter_core::finish(operation& op) {
     waits_.end(op);
     op.has_left = true;
     return stage_result::ended;
+}
+
+// What the templates of the verbs call
+
+std::shared_ptr<call_pool> pool_of(const limiter_core& core) noexcept {
+    return core.calls();
+}
+
+call_pool& pool_reference(const limiter_core& core) noexcept {
+    return *core.calls();
+}
+
+static_assert(pool_alignment == node_pool::alignment);
+
+void* allocate(call_pool& pool, std::size_t bytes) {
+    return pool.memory.allocate(bytes);
+}
+
+void deallocate(call_pool& pool, void* memory, std::size_t bytes) noexcept {
+    pool.memory.deallocate(memory, bytes);
+}
+
+bool serves_threads(const call_pool& pool) noexcept {
+    return pool.lock.is_needed();
+}
+
+const asio::any_io_executor& executor_of(const limiter_core& core) noexcept {
+    return core.executor();
+}
+
+void cancel(operation& op, asio::cancellation_type type) noexcept {
+    const std::lock_guard guard{op.pool->lock};
+    if (!op.has_left)
+        op.owner->cancel_locked(op, type);
 }
 
 } // namespace colimit::detail

@@ -25,7 +25,6 @@ class memory_backend final : public backend {
     void cancel(operation& /*op*/, error_code /*why*/) override {}
     [[nodiscard]] bool is_sent(const operation& /*op*/) const noexcept override { return true; }
     void shutdown(error_code /*why*/) noexcept override {}
-    [[nodiscard]] std::int64_t now() const noexcept override { return 0; }
     [[nodiscard]] std::optional<problem> last_problem() const override { return std::nullopt; }
     [[nodiscard]] health_state state() const noexcept override { return health_state::ready; }
 

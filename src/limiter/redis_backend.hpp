@@ -65,7 +65,6 @@ class redis_backend : public backend {
     }
     void shutdown(error_code why) noexcept final;
     void on_fallback(const operation& op, error_code why) noexcept final;
-    [[nodiscard]] std::int64_t now() const noexcept final { return now_; }
     void add_statistics(colimit::statistics& to) const final;
     [[nodiscard]] std::optional<problem> last_problem() const final { return reports_.last(); }
 
@@ -124,7 +123,6 @@ class redis_backend : public backend {
     const std::weak_ptr<void> life_; ///< of the core
     redis_reports reports_;
     std::int64_t timeout_;
-    std::int64_t now_ = 0; ///< the latest reading of the clock of any node
     operation_list waiting_for_ready_;
 };
 

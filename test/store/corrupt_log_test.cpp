@@ -5,6 +5,7 @@
 // tried.
 
 #include <core/log_value.hpp>
+#include <support/decision_text.hpp>
 #include <support/unit_test.hpp>
 
 #include "stores.hpp"

@@ -53,7 +53,6 @@ class store final : public detail::backend {
         while (!held.empty())
             end(*held.front(), why);
     }
-    [[nodiscard]] std::int64_t now() const noexcept override { return 0; }
     [[nodiscard]] std::optional<problem> last_problem() const override { return std::nullopt; }
     [[nodiscard]] health_state state() const noexcept override { return health_state::ready; }
 

@@ -23,7 +23,7 @@
 
 namespace colimit::redis {
 
-class multi_queue final : public batch_queue<multi_batch> {
+class multi_queue final : public batch_queue<multi_queue, multi_batch> {
   public:
     explicit multi_queue(queue_settings settings);
 
@@ -38,9 +38,11 @@ class multi_queue final : public batch_queue<multi_batch> {
     void lose_connection(std::uint64_t sent) override;
 
   private:
+    friend batch_queue;
+
     [[nodiscard]] std::optional<recovery>
-    read_reply_of(multi_batch& head, const resp::decoder& reply, std::string_view bytes) override;
-    void retire(batches& from, batches::iterator which) override;
+    read_reply_of(multi_batch& head, const resp::decoder& reply, std::string_view bytes);
+    void retire(batches& from, batches::iterator which);
     [[nodiscard]] bool may_clean_up() const noexcept;
     void make_room(std::string& out) const noexcept;
     void write_cleanup(std::string& out, std::uint64_t stream_position);

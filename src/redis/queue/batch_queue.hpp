@@ -51,7 +51,10 @@ struct queue_settings {
     std::function<std::int64_t()> clock = {};
 };
 
-template<class Batch>
+/// @tparam Queue the derived class, which has `read_reply_of(Batch&, reply, bytes)`: it reads the
+/// next reply to the first batch in flight, and returns nullopt if that is not a valid one. It may
+/// hide `retire` and `close_to_calls`.
+template<class Queue, class Batch>
 class batch_queue : public call_queue {
   public:
     [[nodiscard]] std::size_t size() const noexcept { return calls_; }
@@ -67,7 +70,7 @@ class batch_queue : public call_queue {
         if (in_flight_.empty())
             return std::nullopt;
         const auto* before = done.back();
-        const auto needs = read_reply_of(in_flight_.front(), reply, bytes);
+        const auto needs = self().read_reply_of(in_flight_.front(), reply, bytes);
         has_answered_ = done.back() != before;
         return needs;
     }
@@ -80,7 +83,7 @@ class batch_queue : public call_queue {
                 continue;
             }
             b->release([this](detail::operation& op) { finish_lost(op); });
-            retire(in_flight_, b);
+            self().retire(in_flight_, b);
         }
         const auto end = end_of_returned();
         const auto first_parked = parked_.begin();
@@ -137,7 +140,7 @@ class batch_queue : public call_queue {
     }
 
     /// Retires a batch of a list.
-    virtual void retire(batches& from, typename batches::iterator which) {
+    void retire(batches& from, typename batches::iterator which) {
         which->is_returned = which->is_parked = false;
         calls_ -= which->size();
         if (spare_.size() > settings_.batches_in_flight + most_spare)
@@ -159,11 +162,7 @@ class batch_queue : public call_queue {
     }
 
     /// Called before a batch leaves the waiting list.
-    virtual void close_to_calls(const Batch& /*b*/) {}
-
-    /// Reads the next reply to the first batch in flight. Returns nullopt if it is not a valid one.
-    [[nodiscard]] virtual std::optional<recovery>
-    read_reply_of(Batch& head, const resp::decoder& reply, std::string_view bytes) = 0;
+    void close_to_calls(const Batch& /*b*/) {}
 
     /// @param uncounted batches in flight to which the bound does not apply
     [[nodiscard]] bool may_send(std::size_t uncounted = 0) const noexcept {
@@ -185,7 +184,7 @@ class batch_queue : public call_queue {
         while (may_send(uncounted)) {
             auto& from = is_turn_of_parked(uncounted) ? parked_ : waiting_;
             auto& b = from.front();
-            close_to_calls(b);
+            self().close_to_calls(b);
             b.sent_from = position_of_first + out.size();
             b.sent_at = now;
             b.is_returned = false;
@@ -249,6 +248,8 @@ class batch_queue : public call_queue {
     }
 
   private:
+    [[nodiscard]] Queue& self() noexcept { return static_cast<Queue&>(*this); }
+
     /// The number of batches that are kept for the next ones, besides those in flight: calls that
     /// share no batch with others may have needed one each while a server stood still.
     static constexpr std::size_t most_spare = 128;
@@ -257,8 +258,8 @@ class batch_queue : public call_queue {
         list.emplace_back(settings_.batch_size, settings_.tags, is_lasting).queue = this;
     }
     void drop_waiting(batches& from, typename batches::iterator b) {
-        close_to_calls(*b);
-        retire(from, b);
+        self().close_to_calls(*b);
+        self().retire(from, b);
     }
     /// Returns the first batch in flight, of which nothing was executed, to those of its kind that
     /// wait: before these.

@@ -36,7 +36,7 @@
 
 namespace colimit::redis {
 
-class script_queue final : public batch_queue<script_batch> {
+class script_queue final : public batch_queue<script_queue, script_batch> {
   public:
     explicit script_queue(queue_settings settings);
 
@@ -70,9 +70,11 @@ class script_queue final : public batch_queue<script_batch> {
     using batch_queue::move_deadlines;
 
   private:
+    friend batch_queue;
+
     [[nodiscard]] std::optional<recovery>
-    read_reply_of(script_batch& head, const resp::decoder& reply, std::string_view bytes) override;
-    void close_to_calls(const script_batch& b) override;
+    read_reply_of(script_batch& head, const resp::decoder& reply, std::string_view bytes);
+    void close_to_calls(const script_batch& b);
     void move_batch(batches& list, batches::iterator b, script_queue* to) noexcept;
     [[nodiscard]] script_batch* waiting_with(const policy_pointer& policy, std::int64_t clock,
                                              std::string_view key, std::uint64_t hash);
