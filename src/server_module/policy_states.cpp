@@ -56,7 +56,8 @@ void policy_states::note(core::effect effect, const detail::call_request& reques
     const auto v = request.verb;
     change_.any = true;
     change_.is_erased = effect == core::effect::erase;
-    change_.gives_back = change_.gives_back && (v == verb::refund || v == verb::unreserve);
+    change_.gives_back = change_.gives_back && (v == verb::refund || v == verb::unreserve ||
+                                                core::traits_of(v).has_holder);
     if (change_.is_erased)
         return;
     change_.value.assign(core::encoded_value{rules_, state_, 0});

@@ -27,11 +27,9 @@ class scripts {
     void alternate_with_module() noexcept { alternates_ = true; }
 
     /// Returns the form in which a batch is sent.
-    /// @param in_module whether the module executes such calls
-    [[nodiscard]] redis::script_command form_of(std::uint64_t batch,
-                                                bool in_module = true) const noexcept {
-        return alternates_ && in_module && batch % 2 == 0 ? redis::script_command::server_module
-                                                          : redis::script_command::evalsha;
+    [[nodiscard]] redis::script_command form_of(std::uint64_t batch) const noexcept {
+        return alternates_ && batch % 2 == 0 ? redis::script_command::server_module
+                                             : redis::script_command::evalsha;
     }
 
     /// The commands, with those that run the library's scripts replaced.

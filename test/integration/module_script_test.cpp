@@ -128,6 +128,70 @@ BOOST_FIXTURE_TEST_CASE(two_rules_with_one_sketch, fixture) {
     BOOST_TEST(client.must({"PFCOUNT", "s"}).integer == before);
 }
 
+BOOST_FIXTURE_TEST_CASE(holders_of_places, fixture) {
+    using call = std::pair<verb, std::string_view>;
+    constexpr std::string_view a = "holder is  a";
+    constexpr std::string_view b = "holder is  b";
+    constexpr std::string_view c = "holder is  c";
+    const auto of_lease = [](std::chrono::hours lease, bool logs = false) {
+        return logs ? policy{"p", concurrent(2).lease(lease), sliding_log(5, 1h)}
+                    : policy{"p", concurrent(2).lease(lease), gcra(5, 24h)};
+    };
+    const auto batch = [](const policy& p, const std::string& clock,
+                          const std::vector<call>& calls) {
+        auto bytes = std::string{};
+        for (const auto& [v, holder] : calls) {
+            bytes += call_bytes(0, v, v == verb::block ? 1e6 : v == verb::acquire ? 1 : 0);
+            detail::append_number(bytes, static_cast<std::uint16_t>(holder.size()));
+            bytes += holder;
+        }
+        const auto has_log = detail::access::data(p)->compiled.has_log;
+        return check_words(p, has_log ? words{"k", "log", "s"} : words{"k", "s"}, bytes, clock);
+    };
+    const auto life = std::vector<call>{{verb::acquire, a}, {verb::acquire, b}, {verb::acquire, c},
+                                        {verb::renew, a},   {verb::renew, c},   {verb::release, a},
+                                        {verb::renew, a},   {verb::acquire, c}, {verb::acquire, c},
+                                        {verb::peek, ""},   {verb::peek, b}};
+    for (const auto logs : {false, true}) {
+        const auto p = of_lease(1h, logs);
+        compare({batch(p, clock_of[0], life), batch(p, clock_of[1], life),
+                 batch(p, clock_of[1], {{verb::block, ""}, {verb::acquire, a}, {verb::renew, c}}),
+                 batch(p, clock_of[1], {{verb::reset, ""}, {verb::acquire, a}}),
+                 batch(p, clock_of[0], {{verb::acquire, b}})}); // the clock was set back
+        for (const auto v : {verb::peek, verb::acquire, verb::renew, verb::release, verb::block})
+            compare({batch(of_lease(24h, logs), clock_of[0], life), // a longer lease before
+                     batch(p, clock_of[1], {{v, b}})});
+        compare({batch(p, clock_of[0], {{verb::acquire, a}}),
+                 {"CONFIG", "SET", "maxmemory", "1"},
+                 batch(p, clock_of[1],
+                       {{verb::renew, a},
+                        {verb::acquire, b},
+                        {verb::release, a},
+                        {verb::acquire, b},
+                        {verb::peek, ""}}),
+                 batch(p, clock_of[1], {{verb::reset, ""}}),
+                 {"CONFIG", "SET", "maxmemory", "0"}});
+        for (const auto& full_of :
+             {policy{"p", concurrent(1).lease(1h), sliding_log(5, 1h).count_denied()},
+              policy{"p", concurrent(1).lease(1h).shadow(), gcra(5, 24h)},
+              policy{"p", concurrent(1).lease(1h).shadow(), sliding_log(5, 1h)},
+              policy{"p", concurrent(1).lease(1h), gcra(5, 24h)}})
+            compare({batch(full_of, clock_of[1], {{verb::acquire, a}, {verb::acquire, b}}),
+                     {"CONFIG", "SET", "maxmemory", "1"},
+                     batch(full_of, clock_of[0], {{verb::acquire, c}, {verb::renew, a}}),
+                     batch(full_of, clock_of[1], {{verb::acquire, c}, {verb::release, a}}),
+                     batch(full_of, clock_of[1], {{verb::acquire, c}}),
+                     {"CONFIG", "SET", "maxmemory", "0"}});
+        for (const auto& foreign :
+             {words{"SET", "s", "text"}, words{"ZADD", "s", "inf", std::string{a}},
+              words{"ZADD", "s", "-inf", "", "1e300", std::string{b}, "0.5", "z"}})
+            for (const auto v :
+                 {verb::peek, verb::acquire, verb::renew, verb::release, verb::reset, verb::block})
+                compare({foreign, batch(p, clock_of[0], {{v, a}, {verb::peek, ""}}),
+                         batch(p, clock_of[1], life)});
+    }
+}
+
 /// A record and the state are the same, and so is the reply of a call that is known.
 BOOST_FIXTURE_TEST_CASE(calls_with_ids, fixture) {
     using test::id_call_bytes;

@@ -125,20 +125,14 @@ void use_scripts(live& l, tally& calls, std::deque<std::vector<check_item>>& che
     l.limiter.allow_many(checks.emplace_back(items), calls.next());
 }
 
-const auto events = policy{"events", sliding_log(1'000, 1h)};
-
-/// The module's user: all that the module executes.
-void use_scripts_and_logs(live& l, tally& calls, std::deque<std::vector<check_item>>& checks) {
-    use_scripts(l, calls, checks);
-    for (int i = 0; i < 400; ++i) // a log that is read in parts, by a later batch
-        l.limiter.charge("long", events, {}, calls.next());
-}
-
 /// Takes places, gives them back, and looks at them then.
 void use_scripts_and_places(live& l, tally& calls, std::deque<std::vector<check_item>>& checks) {
     static const auto places = policy{"places", concurrent(1).lease(1h), gcra(20, 1h)};
     static const auto alone = policy{"alone", concurrent(1).lease(1h)};
-    use_scripts_and_logs(l, calls, checks);
+    static const auto events = policy{"events", sliding_log(1'000, 1h)};
+    use_scripts(l, calls, checks);
+    for (int i = 0; i < 400; ++i) // a log that is read in parts, by a later batch
+        l.limiter.charge("long", events, {}, calls.next());
     for (const auto& now : {std::optional<time_point>{}, std::optional{morning}}) {
         const auto key = now ? "supplied" : "own";
         l.limiter.acquire(key, alone, {.now = now},
@@ -182,7 +176,8 @@ struct mode_of_user {
 constexpr auto modes = std::array{
     mode_of_user{execution_mode::script, "script", &use_scripts_and_places},
     mode_of_user{execution_mode::function, "function", &use_scripts_and_places},
-    mode_of_user{execution_mode::script, "module", &use_scripts_and_logs, module_use::if_available},
+    mode_of_user{execution_mode::script, "module", &use_scripts_and_places,
+                 module_use::if_available},
     mode_of_user{execution_mode::multi, "multi", &use_transactions},
 };
 
@@ -253,7 +248,7 @@ BOOST_AUTO_TEST_CASE(slots_are_renewed_with_the_rules_of_each_execution_mode) {
     const auto server = test::redis_server{{.arguments = test::with_server_module()}};
     auto look = server.connect();
     test::load_function_library(look);
-    for (const auto& how : {modes[0], modes[1]}) {
+    for (const auto& how : {modes[0], modes[1], modes[2]}) {
         look.must({"FLUSHALL"});
         look.must({"ACL", "LOG", "RESET"});
         set_user(look, "app", readme_acl(how.row));

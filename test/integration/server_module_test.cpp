@@ -21,9 +21,7 @@
 #include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -140,8 +138,7 @@ BOOST_AUTO_TEST_CASE(with_the_module_no_script_is_sent_in_any_mode) {
             }
 }
 
-/// They cost the server no less in the module.
-BOOST_AUTO_TEST_CASE(places_are_given_by_the_script_beside_the_module) {
+BOOST_AUTO_TEST_CASE(the_module_gives_places) {
     const auto places = policy{"places", concurrent(1).lease(1h)};
     for (const auto use : {module_use::if_available, module_use::required}) {
         const auto server = server_with_module();
@@ -162,33 +159,13 @@ BOOST_AUTO_TEST_CASE(places_are_given_by_the_script_beside_the_module) {
             BOOST_TEST(d.remaining == 1);
             co_await check_one(l, last);
         });
+        BOOST_TEST(test::calls_of(look, "evalsha") == 0);
         const auto s = l.limiter.statistics();
-        BOOST_TEST(s.module_calls == 2U);
-        BOOST_TEST(s.batch_calls == 6U);
+        BOOST_TEST(s.module_calls == 6U);
         BOOST_TEST(s.module_connections == 1U);
-        BOOST_TEST(s.script_loads == 1U);
+        BOOST_TEST(s.script_loads == 0U);
         BOOST_TEST(!l.limiter.last_error());
     }
-}
-
-BOOST_AUTO_TEST_CASE(a_user_who_may_run_the_module_only_gets_no_places_and_learns_why) {
-    const auto places = policy{"places", concurrent(1).lease(1h)};
-    const auto server = server_with_module();
-    auto look = server.connect();
-    look.must({"ACL", "SETUSER", "app", "on", ">pw", "~*", "+ping", "+colimit.check"});
-    auto l = live{"unix://app:pw@" + server.socket(), &be_patient};
-    auto last = capacity;
-    l.run([&]() -> asio::awaitable<void> {
-        co_await check_one(l, last);
-        const auto [ec, held] =
-            co_await l.limiter.acquire("k", places, {}, asio::as_tuple(asio::use_awaitable));
-        BOOST_TEST((ec == errc::auth_failed), ec.message());
-        BOOST_TEST(!held);
-        co_await check_one(l, last);
-    });
-    const auto problem = l.limiter.last_error();
-    BOOST_TEST_REQUIRE(problem.has_value());
-    BOOST_TEST((problem->message.find("'evalsha'") != std::string::npos), problem->message);
 }
 
 BOOST_AUTO_TEST_CASE(without_the_module_scripts_are_used_and_nothing_is_reported) {

@@ -394,6 +394,20 @@ struct commands {
         return remove(get<sorted_set>(w[1]), by_rank);
     }
 
+    reply zmscore() {
+        need(3);
+        auto none = sorted_set{};
+        auto* found = get<sorted_set>(w[1]);
+        auto& in = found == nullptr ? none : *found;
+        auto all = reply{.kind = reply_kind::array};
+        for (std::size_t i = 2; i < w.size(); ++i) {
+            const auto place = place_of(in, w[i]);
+            all.elements.push_back(place == in.end() ? reply{}
+                                                     : text_reply(score_text(place->first)));
+        }
+        return all;
+    }
+
     reply zcard() {
         need(2);
         const auto* found = get<sorted_set>(w[1]);
@@ -540,6 +554,7 @@ std::optional<reply> data::execute(const words& command) {
         {"ZREM", &commands::zrem},
         {"ZREMRANGEBYSCORE", &commands::zremrangebyscore},
         {"ZREMRANGEBYRANK", &commands::zremrangebyrank},
+        {"ZMSCORE", &commands::zmscore},
         {"ZCARD", &commands::zcard},
         {"ZCOUNT", &commands::zcount},
         {"ZRANGE", &commands::zrange},

@@ -78,7 +78,8 @@ open_things open_now; ///< that the module has to close
 }
 
 [[nodiscard]] bool writes(const std::string& name) {
-    static const auto reading = std::set<std::string>{"INFO", "ACL", "HMGET"};
+    static const auto reading =
+        std::set<std::string>{"INFO", "ACL", "HMGET", "ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYSCORE"};
     return !reading.contains(name);
 }
 

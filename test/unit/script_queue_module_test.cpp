@@ -5,7 +5,6 @@
 
 #include <colimit/bloom_filter.hpp>
 #include <core/wire_version.hpp>
-#include <redis/protocol/script.hpp>
 #include <support/module_replies.hpp>
 #include <support/script_queue_bench.hpp>
 #include <support/unit_test.hpp>
@@ -34,7 +33,6 @@ using test::noscript;
 using test::unknown_command;
 
 const auto rules = policy{"p", gcra(100, 1s)};
-const auto places = policy{"places", concurrent(3)};
 const auto filter = bloom_filter{"ids", {.capacity = 1'000, .ttl = 1h}};
 constexpr auto first_pause = redis::module_route::first_pause;
 constexpr auto longest_pause = redis::module_route::longest_pause;
@@ -76,13 +74,6 @@ struct fixture : test::script_queue_bench {
     test::fake_operation& ask_for_id() {
         auto& op = ops.emplace_back(detail::make_lookup(detail::verb::allow, {}));
         BOOST_REQUIRE(!queue.submit(op, "0", detail::access::data(filter)));
-        return op;
-    }
-
-    test::fake_operation& ask_for_place(std::string_view holder) {
-        auto& op = ops.emplace_back(
-            detail::make_request(detail::verb::renew, holder, detail::store_clock));
-        BOOST_REQUIRE(!submit(op, "a", places));
         return op;
     }
 
@@ -326,46 +317,6 @@ BOOST_FIXTURE_TEST_CASE(a_user_who_may_not_run_the_command_for_ids_has_filters_w
     (void)reply("-ERR gone\r\n");
     ask_for_id();
     BOOST_TEST((forms() == names{"COLIMIT.SEEN"}));
-}
-
-/// The module is not faster for these, and so has none.
-BOOST_FIXTURE_TEST_CASE(places_are_given_by_the_script_beside_the_module, fixture) {
-    ask_for_place("holder-00001");
-    ask("a");
-    BOOST_TEST((forms() == names{"EVALSHA", "COLIMIT.CHECK"}));
-    BOOST_TEST((reply(noscript) == recovery::resend_with_script));
-    (void)reply("-ERR gone\r\n");
-    BOOST_TEST((forms() == names{"SCRIPT", "EVAL"}));
-    BOOST_TEST(queue.uses_module());
-    BOOST_TEST(queue.counted.module_calls == 1U);
-}
-
-BOOST_FIXTURE_TEST_CASE(a_user_of_the_module_alone_learns_what_places_need, fixture) {
-    constexpr std::string_view denied =
-        "-NOPERM User app has no permissions to run the 'evalsha' command\r\n";
-    auto& op = ask_for_place("holder-00001");
-    (void)write();
-    BOOST_TEST((reply(denied) == recovery::keep));
-    BOOST_TEST(op.ended(errc::auth_failed));
-    BOOST_TEST((errors.codes == std::vector{errc::auth_failed}));
-    BOOST_TEST(errors.texts.back() == denied.substr(1, denied.size() - 3));
-    ask("a");
-    BOOST_TEST((forms() == names{"COLIMIT.CHECK"}));
-}
-
-/// A connection would be made again and again otherwise, as the handshake does not ask for the
-/// library if the server has the module.
-BOOST_AUTO_TEST_CASE(places_without_the_library_of_functions_are_an_error_beside_the_module) {
-    auto f = fixture{module_use::if_available, script_command::fcall};
-    auto& op = f.ask_for_place("holder-00001");
-    BOOST_TEST((f.forms() == names{"FCALL"}));
-    BOOST_TEST((f.reply("-ERR Function not found\r\n") == recovery::keep));
-    BOOST_TEST(op.ended(errc::invalid_config));
-    BOOST_TEST((f.errors.codes == std::vector{errc::invalid_config}));
-    BOOST_TEST(f.errors.texts.back() ==
-               "the server lacks the function library " + std::string{redis::function_library} +
-                   ": load share/colimit/colimit.lua with FUNCTION LOAD; it replied: ERR Function "
-                   "not found");
 }
 
 /// The question is permitted, so each question is followed by a denial that the server logs.

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace colimit::redis {
@@ -28,12 +27,6 @@ extern const script permissions_script;
 
 /// The name of the library, with its version.
 extern const std::string_view function_library;
-
-/// Returns the message about a server without the library, to be followed by its reply.
-[[nodiscard]] inline std::string missing_library() {
-    return "the server lacks the function library " + std::string{function_library} +
-           ": load share/colimit/colimit.lua with FUNCTION LOAD; it replied:";
-}
 
 /// The command that runs a script.
 enum class script_command : std::uint8_t {

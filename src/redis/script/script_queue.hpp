@@ -90,7 +90,6 @@ class script_queue final : public batch_queue<script_queue, script_batch> {
     void note_denied_asking(script_batch& b, std::string_view error);
     void read_reply_before(script_batch& b, const resp::decoder& reply, std::string_view bytes);
     [[nodiscard]] std::optional<recovery> leave_module(std::string_view error);
-    [[nodiscard]] recovery fail_without_library(std::string_view text);
     [[nodiscard]] recovery fail_head(std::string_view text);
 
     std::string minimum_ttl_;

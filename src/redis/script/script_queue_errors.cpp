@@ -136,17 +136,6 @@ std::optional<recovery> script_queue::leave_module(std::string_view error) {
     return recovery::resend_with_script;
 }
 
-/// Ends the calls of the first batch in flight, for which the server lacks the library. It has the
-/// module, so the next handshake would not find that out.
-recovery script_queue::fail_without_library(std::string_view text) {
-    constexpr auto code = errc::invalid_config;
-    report(
-        {.code = code, .phase = phase::script, .text = missing_library().append(" ").append(text)});
-    end_unserved(in_flight_.front(), code);
-    retire(in_flight_, in_flight_.begin());
-    return recovery::keep;
-}
-
 recovery script_queue::fail_head(std::string_view text) {
     auto meaning = classify(text);
     auto& b = in_flight_.front();
@@ -159,11 +148,8 @@ recovery script_queue::fail_head(std::string_view text) {
     if (meaning.code == errc::wrong_node && learn_of_cluster(text))
         return recovery::keep;
     if (meaning.recovery == recovery::leave_unloaded) {
-        if (!module_.is_used()) {
-            return_head();
-            return recovery::leave_unloaded;
-        }
-        return fail_without_library(text);
+        return_head();
+        return recovery::leave_unloaded;
     }
     if (const auto needs = leave_module(text))
         return *needs;
