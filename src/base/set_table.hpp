@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A bounded table of sets with up to eight entries each. One half of a key's digest selects its set,
-// and both halves identify its entry:
+// A bounded table of sets with up to eight entries each. One half of a key's digest selects its
+// set, and both halves identify its entry:
 //
 //   tags      [ .  3f..  .  a1..  .  .  .  . ]   half of a digest, 0: free; one line of the cache
 //   entries   [ .  {..}  .  {..}  .  .  .  . ]

@@ -41,9 +41,13 @@ constexpr std::size_t handlers_per_thread = 32;
     return asio::make_strand(executor);
 }
 
+/// Returns whether calls may be decided without the server, whose clock is that of the calls then.
+[[nodiscard]] bool may_cache(const config& c, bool has_server) {
+    return has_server && c.advanced.mode != execution_mode::multi && !c.advanced.clock;
+}
+
 [[nodiscard]] std::optional<deny_cache> make_deny_cache(const config& c, bool has_server) {
-    if (!has_server || c.advanced.deny_cache == 0 || c.advanced.mode == execution_mode::multi ||
-        c.advanced.clock)
+    if (!may_cache(c, has_server) || c.advanced.deny_cache == 0)
         return std::nullopt;
     return std::optional<deny_cache>{
         std::in_place, c.advanced.deny_cache,
@@ -51,8 +55,7 @@ constexpr std::size_t handlers_per_thread = 32;
 }
 
 [[nodiscard]] std::optional<lease_table> make_leases(const config& c, bool has_server) {
-    if (!has_server || c.advanced.max_leases == 0 || c.advanced.mode == execution_mode::multi ||
-        c.advanced.clock)
+    if (!may_cache(c, has_server) || c.advanced.max_leases == 0)
         return std::nullopt;
     return std::optional<lease_table>{std::in_place, c.advanced.max_leases, steady_now};
 }

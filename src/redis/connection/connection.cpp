@@ -155,14 +155,6 @@ void connection::disconnect() {
     set_timer();
 }
 
-void connection::log_disconnected() const noexcept {
-    if (const auto at = session_.wake_at())
-        log(log_level::info, "no connection; the next attempt comes in ", (*at - now_) / 1000,
-            " ms");
-    else
-        log(log_level::info, "no connection");
-}
-
 void connection::move_to(address where) {
     BOOST_ASSERT(may_move_);
     if (is_closed())

@@ -84,6 +84,14 @@ std::int64_t connection::next_event() const noexcept {
                      ping_due(), provoke_at(), is_leaving_ ? leave_by_ : never, user_event_});
 }
 
+void connection::log_disconnected() const noexcept {
+    if (const auto at = session_.wake_at())
+        log(log_level::info, "no connection; the next attempt comes in ", (*at - now_) / 1000,
+            " ms");
+    else
+        log(log_level::info, "no connection");
+}
+
 void connection::log_breaker() noexcept {
     is_breaker_logged_ = breaker_.is_open();
     log(log_level::info, is_breaker_logged_ ? "circuit breaker open" : "circuit breaker closed");
