@@ -45,7 +45,8 @@ class fallback {
     /// Stores the data for the failure mode. Called before a call begins: its key and member are
     /// valid only until then.
     void keep(operation& op, const hash::digest& key, const policy_pointer& policy) const;
-    /// Like `keep`, for `op.checks`, which have one mode: the strictest of their policies'.
+    /// Like `keep`, for `op.checks`, which have one mode: the strictest of their policies',
+    /// without those in shadow mode unless all are.
     /// @param always even if the mode needs no data
     void keep_checks(operation& op, bool always) const;
 
