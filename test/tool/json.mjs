@@ -15,7 +15,8 @@ const [tool, root] = process.argv.slice(2);
 const page = readFileSync(join(root, "src/tool/README.md"), "utf8");
 const examples = [...page.matchAll(/^    \$ colimit .* --json\n((?:    .*\n)+)/gm)].map(([, json]) => JSON.parse(json));
 const same = { // commands that share an example
-    check: ["peek", "charge", "refund", "reset", "block"],
+    check: ["peek"],
+    block: ["charge", "refund", "reset"],
     "print-library": ["completion", "man"],
 };
 // What is null where there is nothing to say, although the example has a value.
@@ -99,7 +100,8 @@ async function testKeys() {
     const [top] = await objects(0, "top", "--interval", "0.1", ...api);
     assert.equal(top.keys[0].key, "ann");
     await objects(0, "top", "--interval", "0.1", "--rounds", "2");
-    await objects(0, "reset", "ann", ...api);
+    assert.equal((await objects(0, "reset", "ann", ...api))[0].changed, true);
+    assert.equal((await objects(0, "reset", "ann", ...api))[0].changed, false);
     for (const key of ['a\\b"\n', "\u20ac"])
         assert.equal((await objects(0, "check", key, "--rule", "2/h"))[0].key, key);
 }

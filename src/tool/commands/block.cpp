@@ -2,6 +2,7 @@
 //
 // colimit block: denies all calls for a key for a time.
 
+#include <colimit/detail/access.hpp>
 #include <rule_text/times.hpp>
 #include <tool/commands/table.hpp>
 #include <tool/frame/key_call.hpp>
@@ -26,6 +27,11 @@ struct block_options : key_call {
         return change(out, "blocked for " + length,
                       [&](colimit::limiter& l,
                           const limited_key& k) -> boost::asio::awaitable<colimit::decision> {
+                          if (colimit::detail::access::options(k.limit).shadow)
+                              throw std::runtime_error{
+                                  "policy '" + std::string{k.limit.name()} +
+                                  "' is in shadow mode, so no call would be denied (expected a "
+                                  "policy that denies)"};
                           co_return co_await l.block(k.key, k.limit, time);
                       });
     }

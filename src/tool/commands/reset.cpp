@@ -10,11 +10,13 @@ namespace {
 
 struct reset_command_options : key_call {
     int run(output& out) {
-        return change(out, "reset",
-                      [&](colimit::limiter& l,
-                          const limited_key& k) -> boost::asio::awaitable<colimit::decision> {
-                          co_return co_await l.reset(k.key, k.limit);
-                      });
+        return change(
+            out, "reset",
+            [&](colimit::limiter& l,
+                const limited_key& k) -> boost::asio::awaitable<colimit::decision> {
+                co_return co_await l.reset(k.key, k.limit);
+            },
+            true);
     }
 };
 

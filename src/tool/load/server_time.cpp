@@ -2,6 +2,7 @@
 //
 // On connections of their own, which are closed while the load runs.
 
+#include <tool/frame/server_options.hpp>
 #include <tool/load/server_time.hpp>
 #include <tool/server/servers.hpp>
 
@@ -26,7 +27,7 @@ double number_of(const std::string& info, std::string_view name) {
 } // namespace
 
 std::optional<double> server_seconds(const colimit::config& settings) {
-    if (settings.server == "memory:")
+    if (is_in_memory(settings.server))
         return std::nullopt;
     try {
         servers all{settings};
