@@ -112,8 +112,8 @@ class policy_document {
 /// `http::route`; and either `policy` with the
 /// name of one, or `policies` with an array of up to `limits::max_route_policies`, which may be
 /// empty. The first route that matches a request counts, and a request that none matches is not
-/// limited. It is an error if an earlier route matches every request that a later one matches. A
-/// policy with `storage::shared_hash` must be alone, as `allow_all` does not support it, and one
+/// limited. It is an error if earlier routes together match every request that a later one matches.
+/// A policy with `storage::shared_hash` must be alone, as `allow_all` does not support it, and one
 /// with a `concurrent` or `distinct` rule cannot be used on a route, which neither holds places nor
 /// names members. So every request that a route matches can be decided.
 ///

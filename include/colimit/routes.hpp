@@ -35,14 +35,16 @@ class route {
   public:
     /// @param path segments after slashes, each a text or, for any text, `*` or `{name}`; a last
     /// segment `*` stands for any number of segments, or none: `/api/*` also matches `/api`, and
-    /// `/*` every path. At most `limits::max_route_bytes` and `max_route_segments`
+    /// `/*` every path. Percent-encoded, `%2A`, `%7B` and `%7D` are characters of a text. At most
+    /// `limits::max_route_bytes` and `max_route_segments`
     /// @param methods up to `limits::max_route_methods`, in any order; empty: all methods; `GET`
     /// also matches HEAD, which servers handle alike, and methods of requests match without regard
     /// to case, as some servers take `get` for GET
     /// @throws colimit::error with `errc::invalid_config`
     explicit route(std::string_view path, std::vector<std::string> methods = {});
 
-    /// Returns the path in its normal form, without a slash at the end.
+    /// Returns the path in its normal form, without a slash at the end, and with what is encoded of
+    /// `*`, `{` and `}`.
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     /// Returns the methods in the order of their names.
     [[nodiscard]] const std::vector<std::string>& methods() const noexcept { return methods_; }
@@ -72,9 +74,9 @@ class route_table {
     [[nodiscard]] std::optional<std::size_t> find(std::string_view method,
                                                   std::string_view target) const;
 
-    /// Returns the index of the first route before `i` that covers it, so that it never counts;
-    /// nullopt if none does.
-    [[nodiscard]] std::optional<std::size_t> hidden_by(std::size_t i) const noexcept;
+    /// Returns routes before `i` that together match all its requests, so that it never counts, in
+    /// their order: one if that is enough. Empty if it counts for some request.
+    [[nodiscard]] std::vector<std::size_t> hidden_by(std::size_t i) const;
 
     [[nodiscard]] const route& operator[](std::size_t i) const noexcept { return routes_[i]; }
     [[nodiscard]] std::size_t size() const noexcept { return routes_.size(); }
@@ -94,7 +96,10 @@ class route_table {
     };
     template<class HasMethods>
     struct search;
+    struct cover;
 
+    [[nodiscard]] const node* text_child(const node& n, std::string_view segment,
+                                         bool is_pattern) const;
     [[nodiscard]] std::size_t child_of(std::size_t parent, std::string_view segment);
 
     std::vector<route> routes_;

@@ -49,13 +49,13 @@ void append_escaped(std::string& out, char c) {
     out += {'%', digits[code >> 4U], digits[code & 15U]};
 }
 
-[[nodiscard]] std::string normal_segment(std::string_view segment) {
+[[nodiscard]] std::string normal_segment(std::string_view segment, std::string_view kept) {
     auto out = std::string{};
     while (!segment.empty()) {
         const auto escaped = escaped_byte(segment);
         const auto c = escaped.value_or(segment.front());
         segment.remove_prefix(escaped ? 3 : 1);
-        if (is_plain(c))
+        if (is_plain(c) && !(escaped && kept.find(c) != std::string_view::npos))
             out += c;
         else
             append_escaped(out, c);
@@ -113,11 +113,11 @@ bool is_normal(std::string_view path) noexcept {
     return is_name(path.substr(begin));
 }
 
-std::string normalised(std::string_view path) {
+std::string normalised(std::string_view path, std::string_view kept) {
     auto out = std::string{};
     while (!path.empty()) {
         const auto end = std::min(path.find('/'), path.size());
-        const auto segment = normal_segment(path.substr(0, end));
+        const auto segment = normal_segment(path.substr(0, end), kept);
         path.remove_prefix(std::min(end + 1, path.size()));
         if (segment == "..")
             out.resize(out.empty() ? 0 : out.rfind('/'));

@@ -22,7 +22,8 @@ struct target_parts {
 [[nodiscard]] std::optional<char> escaped_byte(std::string_view text) noexcept;
 
 [[nodiscard]] bool is_normal(std::string_view path) noexcept;
-[[nodiscard]] std::string normalised(std::string_view path);
+/// @param kept characters that stay encoded where they are
+[[nodiscard]] std::string normalised(std::string_view path, std::string_view kept = {});
 
 /// Removes the first segment of a path in normal form, and returns it.
 [[nodiscard]] inline std::string_view take_segment(std::string_view& path) noexcept {

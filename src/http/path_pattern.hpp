@@ -11,6 +11,9 @@
 
 namespace colimit::http {
 
+/// Percent-encoded in a route they stand for themselves.
+inline constexpr std::string_view wildcard_characters = "*{}";
+
 /// Returns the segments of a path in normal form, each after a slash: none for `/`.
 [[nodiscard]] constexpr std::string_view pattern_of(std::string_view path) noexcept {
     return path == "/" ? std::string_view{} : path;

@@ -64,7 +64,7 @@ void check_method(std::string_view method) {
 route::route(std::string_view path, std::vector<std::string> methods)
     : methods_(std::move(methods)) {
     check_path(path);
-    path_ = normalised(path);
+    path_ = normalised(path, wildcard_characters);
     const auto segments = std::ranges::count(pattern_of(path_), '/');
     if (segments > static_cast<std::ptrdiff_t>(limits::max_route_segments))
         refuse("the path has too many segments (got " + std::to_string(segments) +

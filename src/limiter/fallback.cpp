@@ -126,9 +126,15 @@ void fallback::keep(operation& op, failure_mode mode, const hash::digest& key,
 }
 
 void fallback::keep_checks(operation& op, bool always) const {
+    const auto observes = [](const check_item& c) {
+        return only_observes(access::data(c.policy)->compiled);
+    };
+    // What denies nothing does not decide for the others either.
+    const auto all_observe = std::ranges::all_of(op.checks, observes);
     op.fallback.mode = failure_mode::allow;
     for (const auto& c : op.checks)
-        op.fallback.mode = stricter(op.fallback.mode, mode_of(*access::data(c.policy)));
+        if (all_observe || !observes(c))
+            op.fallback.mode = stricter(op.fallback.mode, mode_of(*access::data(c.policy)));
     if (op.fallback.mode != failure_mode::local && !always)
         return;
     auto kept = kept_checks::make(op.owner->pool(), op.checks.size());

@@ -45,7 +45,8 @@ class fallback {
     /// @param key read if the mode is `local`
     static void keep(operation& op, failure_mode mode, const hash::digest& key,
                      const policy_pointer& policy);
-    /// Like `keep`, for `op.checks`, which have one mode: the strictest of their policies'.
+    /// Like `keep`, for `op.checks`, which have one mode: the strictest of their policies',
+    /// without those in shadow mode unless all are.
     /// @param always even if the mode needs no data
     void keep_checks(operation& op, bool always) const;
 

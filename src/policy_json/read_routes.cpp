@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -130,6 +131,19 @@ void set_prefixes(std::vector<keyed_policy>& several) {
     return methods;
 }
 
+/// Throws if earlier routes hide one.
+void check_counts(const std::vector<std::size_t>& earlier, std::size_t i, const node_ref& all) {
+    if (earlier.empty())
+        return;
+    auto names = std::string{};
+    for (const auto& e : earlier) {
+        names += &e == &earlier.front() ? "" : &e == &earlier.back() ? " and " : ", ";
+        names += all.element(e).path();
+    }
+    all.element(i).refuse("is never used, as " + names +
+                          (earlier.size() == 1 ? " matches" : " match") + " all its requests");
+}
+
 [[nodiscard]] http::route read_route(const fields& f) {
     auto methods = f.has("methods") ? read_methods(f["methods"]) : std::vector<std::string>{};
     const auto path = f["path"];
@@ -162,9 +176,7 @@ void read_routes(document_data& document, const node_ref& all) {
     }
     document.routes = http::route_table{std::move(routes)};
     for (std::size_t i = 0; i < all.size(); ++i)
-        if (const auto earlier = document.routes.hidden_by(i))
-            all.element(i).refuse("is never used, as " + all.element(*earlier).path() +
-                                  " matches all its requests");
+        check_counts(document.routes.hidden_by(i), i, all);
 }
 
 } // namespace colimit::json

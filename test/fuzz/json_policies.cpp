@@ -43,7 +43,7 @@ void check(const colimit::policy_document& d, const std::string& text) {
     for (const auto& p : d.policies())
         demand(d.find(p.name()) != nullptr && d.find(p.name())->limit == p);
     for (std::size_t i = 0; i < d.routes().size(); ++i) {
-        demand(!d.routes().hidden_by(i));
+        demand(d.routes().hidden_by(i).empty());
         for (const auto& k : d.policies_of(i))
             demand(k.limit == d.find(k.limit.name())->limit &&
                    k.key == d.find(k.limit.name())->key);

@@ -259,6 +259,23 @@ BOOST_AUTO_TEST_CASE(what_is_in_shadow_mode_denies_in_no_mode) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(what_is_in_shadow_mode_decides_for_no_other_check) {
+    const auto trial = policy{"trial", gcra(1, 1h)}.shadow();
+    for (const auto mode : {failure_mode::allow, failure_mode::local})
+        for (const auto observing : {failure_mode::deny, failure_mode::error}) {
+            auto l = away{context, mode};
+            l.run([&]() -> asio::awaitable<void> {
+                auto checks = std::vector<check_item>{
+                    {.key = "k", .policy = trial.with_failure_mode(observing)},
+                    {.key = "k", .policy = policy{"enforced", gcra(1, 1h)}}};
+                auto all = co_await l.limiter.allow_all(checks);
+                BOOST_TEST(all.allowed());
+                all = co_await l.limiter.allow_all(checks);
+                BOOST_TEST(all.allowed() == (mode == failure_mode::allow));
+            });
+        }
+}
+
 /// There is nothing to wait for: no process knows the holders of places.
 BOOST_AUTO_TEST_CASE(calls_for_places_end_at_once_in_each_mode) {
     const auto places = policy{"places", concurrent(2)};

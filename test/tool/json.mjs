@@ -99,7 +99,8 @@ async function testKeys() {
     const [top] = await objects(0, "top", "--interval", "0.1", ...api);
     assert.equal(top.keys[0].key, "ann");
     await objects(0, "top", "--interval", "0.1", "--rounds", "2");
-    await objects(0, "reset", "ann", ...api);
+    assert.equal((await objects(0, "reset", "ann", ...api))[0].changed, true);
+    assert.equal((await objects(0, "reset", "ann", ...api))[0].changed, false);
     for (const key of ['a\\b"\n', "\u20ac"])
         assert.equal((await objects(0, "check", key, "--rule", "2/h"))[0].key, key);
 }

@@ -188,6 +188,81 @@ BOOST_AUTO_TEST_CASE(a_document_that_limits_nothing_is_a_warning) {
                "unused_policy policies.a; unused_policy policies.b");
     BOOST_TEST(routes(R"({"path": "/x", "policy": "a"})") == "unused_policy policies.b");
     BOOST_TEST(routes(R"({"path": "/x", "policies": ["a", "b"]})") == "");
+    BOOST_TEST(document_problems(R"({"policies": {"a": {"rules": "5/s", "shadow": true},
+                                                  "b": "5/s shadow"}})") == "only_shadow policies");
+    for (const auto* const other : {R"("5/s")", R"({"rules": "5/s shadow", "prevent_duplicate":
+                                                   "1s"})"})
+        BOOST_TEST(
+            document_problems(R"({"policies": {"a": {"rules": "5/s", "shadow": true}, "b": )" +
+                              std::string{other} + "}}") == "",
+            other);
+}
+
+BOOST_AUTO_TEST_CASE(fields_without_effect_are_a_warning) {
+    BOOST_TEST(
+        document_problems(R"({"policies": {"a": {"rules": "5/s", "key": "user"}, "b": "5/s"}})") ==
+        "unused_key policies.a.key");
+    BOOST_TEST(document_problems(R"({"policies": {"a": {"rules": "5/s", "prevent_duplicate": "0s"},
+        "b": {"rules": "5/s", "prevent_duplicate": "1s"}}})") ==
+               "no_effect policies.a.prevent_duplicate");
+}
+
+BOOST_AUTO_TEST_CASE(methods_that_no_request_has_are_a_warning) {
+    const auto methods = [](const std::string& names) {
+        return document_problems(R"({"policies": {"a": "5/s"}, "routes": [{"path": "/a",
+            "methods": [)" + names +
+                                 R"(], "policy": "a"}, {"path": "/*", "policies": []}]})");
+    };
+    for (const auto* const name : {"ANY", "ALL", "PSOT", "DELTE", "OPTION"})
+        BOOST_TEST(methods(R"("GET", ")" + std::string{name} + '"') ==
+                       "unknown_method routes[0].methods[1]",
+                   name);
+    BOOST_TEST(methods(R"("POST", "ZAP", "GET", "ANY")") ==
+               "unknown_method routes[0].methods[1]; unknown_method routes[0].methods[3]");
+    for (const auto* const name :
+         {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY",
+          "PROPFIND", "MKCOL", "VERSION-CONTROL", "REPORT", "ACL", "UPDATEREDIRECTREF"})
+        BOOST_TEST(methods('"' + std::string{name} + '"') == "", name);
+}
+
+namespace {
+
+/// The problems of a document with these paths, and a last route.
+std::string path_problems(const std::vector<std::string>& paths) {
+    auto text = std::string{R"({"policies": {"a": "5/s"}, "routes": [)"};
+    for (const auto& p : paths)
+        text += R"({"path": ")" + p + R"(", "policy": "a"}, )";
+    return document_problems(text + R"({"path": "/*", "policies": []}]})");
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_path_that_hardly_any_request_has_is_a_warning) {
+    for (const auto* const path : {"/login ", "/ a", "/a /b", "/a\\t", "/\\u0001", "/a\\u007f/b"})
+        BOOST_TEST(path_problems({path}) == "odd_path routes[0].path", path);
+    for (const auto* const path : {"/my file", "/a%20", "/\u00fc", "/a.b", "/~"})
+        BOOST_TEST(path_problems({path}) == "", path);
+    BOOST_TEST(path_problems({"/api/"}) == "final_slash routes[0].path");
+    BOOST_TEST(path_problems({"/x/", "/api/{id}/"}) ==
+               "final_slash routes[0].path; final_slash routes[1].path");
+    BOOST_TEST(path_problems({"/api/", "/api/*"}) == "");
+    BOOST_TEST(path_problems({"/"}) == "");
+    BOOST_TEST(path_problems({"/api/*/"}) == "");
+}
+
+BOOST_AUTO_TEST_CASE(networks_that_have_too_many_clients_are_a_warning) {
+    const auto proxies = [](const std::string& networks) {
+        return document_problems(R"({"policies": {"a": "5/s"}, "proxy_field": "Forwarded",
+            "trusted_proxies": [)" +
+                                 networks + "]}");
+    };
+    BOOST_TEST(proxies(R"("10.0.0.0/8", "64.0.0.0/2")") == "wide_proxies trusted_proxies[1]");
+    for (const auto* const text : {"8.0.0.0/7", "::ffff:8.0.0.0/103", "2000::/5", "2001::/16"})
+        BOOST_TEST(proxies('"' + std::string{text} + '"') == "wide_proxies trusted_proxies[0]",
+                   text);
+    for (const auto* const text : {"10.0.0.0/8", "8.0.0.0/8", "172.16.0.0/12", "::1", "127.0.0.1",
+                                   "fc00::/7", "fe80::/10", "2606:4700::/32", "2400::/17"})
+        BOOST_TEST(proxies('"' + std::string{text} + '"') == "", text);
 }
 
 BOOST_AUTO_TEST_CASE(routes_without_a_last_one_are_a_warning) {
@@ -210,20 +285,32 @@ BOOST_AUTO_TEST_CASE(a_path_in_the_syntax_of_another_router_is_a_warning) {
                                  R"({"path": ")" +
                                  text + R"(", "policy": "a"}, {"path": "/*", "policies": []}]})");
     };
-    for (const auto* const text : {"/:id",       "/api/:id/x",    "/api/:id.json", "/user-:id",
-                                   "/a/v.:id",   "/<id>",         "/<int:id>",     "/a/<path:rest>",
-                                   "/[id]",      "/[...slug]",    "/[[...slug]]",  "/(group)/a",
-                                   "/{path...}", "/[0-9]+",       "/\\\\d+",       "/(a|b)",
-                                   "/a|b",       "/^a",           "/a$",           "/$id",
-                                   "/.+",        "/a/(?P<id>x)/b"}) {
+    for (const auto* const text : {"/:id",          "/api/:id/x",
+                                   "/api/:id.json", "/user-:id",
+                                   "/a/v.:id",      "/<id>",
+                                   "/<int:id>",     "/a/<path:rest>",
+                                   "/[id]",         "/[...slug]",
+                                   "/[[...slug]]",  "/(group)/a",
+                                   "/{path...}",    "/[0-9]+",
+                                   "/\\\\d+",       "/(a|b)",
+                                   "/a|b",          "/^a",
+                                   "/a$",           "/$id",
+                                   "/.+",           "/a/(?P<id>x)/b",
+                                   "/users/+",      "/users/_id",
+                                   "/u/_userId/x",  "/users/@id",
+                                   "/a/...",        "/users/%s",
+                                   "/%d/x",         "/users:id",
+                                   "/a:user_id",    "/a..."}) {
         const auto is_refused = path(text).starts_with("invalid_document");
         BOOST_TEST((path(text) == "foreign_path routes[0].path" || is_refused),
                    text << ": " << path(text));
         BOOST_TEST(is_refused == (std::string_view{text}.find('?') != std::string_view::npos));
     }
     for (const auto* const text :
-         {"/api/{id}", "/api/*", "/*/x", "/v1/users:batch", "/@user", "/a.b", "/~x", "/c++", "/a=b",
-          "/%3Aid", "/%5Bid%5D", "/a,b", "/it's", "/a!", "/{user.id}", "/x_y-z"})
+         {"/api/{id}",  "/api/*",     "/*/x",       "/v1/users:batch", "/@user",    "/a.b",
+          "/~x",        "/c++",       "/a=b",       "/%3Aid",          "/%5Bid%5D", "/a,b",
+          "/it's",      "/a!",        "/{user.id}", "/x_y-z",          "/_health",  "/a+b",
+          "/v1/a:void", "/i/_search", "/id",        "/100%25",         "/%2Bx"})
         BOOST_TEST(path(text) == "", text);
     for (const auto* const text : {"/*name", "/{id:[0-9]+}", "/{*path}", "/**", "/{id}?", "/a*"})
         BOOST_TEST(path(text).starts_with("invalid_document"), text);
@@ -264,6 +351,8 @@ std::string problems_of(const std::string& fields) {
     for (const auto& f : tool::lint::findings_of(
              R"({"policies": {"ip": "1/s", "shadow": "1/s shadow",
                 "key": {"rules": "1/s", "key": "header:X-Api-Key|ip"},
+                "trial": {"rules": "1/s", "shadow": true},
+                "twins": {"rules": "1/s shadow", "prevent_duplicate": "5s"},
                 "known": {"rules": "1/s", "key": "verified:header:X-Api-Key|ip"}}, )" +
              fields + "}"))
         if (f.problem == problem::invented_key || f.problem == problem::no_proxy_field)
@@ -279,8 +368,10 @@ BOOST_AUTO_TEST_CASE(keys_that_a_client_can_invent_are_found_where_nothing_else_
                                          {"path": "/c", "policies": []},
                                          {"path": "/d", "policies": ["shadow", "key"]},
                                          {"path": "/e", "policies": ["shadow"]},
+                                         {"path": "/f", "policies": ["trial", "key"]},
+                                         {"path": "/g", "policies": ["twins", "key"]},
                                          {"path": "/*", "policy": "known"}])") ==
-               "routes[0] invented_key;routes[3] invented_key;");
+               "routes[0] invented_key;routes[3] invented_key;routes[5] invented_key;");
 }
 
 BOOST_AUTO_TEST_CASE(proxies_without_the_field_that_they_write_are_found) {

@@ -276,6 +276,13 @@ BOOST_AUTO_TEST_CASE(a_route_that_never_counts_is_refused) {
                  "routes[2]: is never used, as routes[1] matches all its requests");
     check_routes(R"([{"path": "/a", "policy": "api"}, {"path": "/a/", "policy": "login"}])",
                  "routes[1]: is never used, as routes[0] matches all its requests");
+    check_routes(R"([{"path": "/login", "methods": ["GET"], "policy": "api"},
+                     {"path": "/{x}", "methods": ["POST", "PUT"], "policy": "api"},
+                     {"path": "/login", "methods": ["POST", "HEAD"], "policy": "login"}])",
+                 "routes[2]: is never used, as routes[0] and routes[1] match all its requests");
+    check_routes(R"([{"path": "/a", "policy": "api"}, {"path": "/a/{x}/*", "policy": "api"},
+                     {"path": "/a/*", "policy": "login"}])",
+                 "routes[2]: is never used, as routes[0] and routes[1] match all its requests");
     const auto d = parse_policy_document(R"({"policies": {"a": "1/s"}, "routes": [
         {"path": "/a", "methods": ["GET"], "policy": "a"}, {"path": "/a", "policies": []}]})");
     BOOST_TEST((d.routes().find("PUT", "/a") == 1U));

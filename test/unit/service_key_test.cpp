@@ -101,6 +101,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_no_request_has_is_refused_with_the_form) {
     const std::string other = "KEY: policy 't' has keys of another form (got ";
     for (const std::string_view given :
          {"2001:db8::bad", "192.0.2.7", "user=42", "ip", "none", "ip=192.0.2.7;route=/login",
+          "IP=192.0.2.7", " ip=192.0.2.7", "all#0123456789abcdef0123456789abcdef",
           "tag=x;ip=192.0.2.7", "", "ip#0123456789abcdef0123456789abcdef", "global"})
         BOOST_TEST(refused(given, "ip") == other + std::string{given} + ", expected ip=ADDRESS)");
     BOOST_TEST(refused("ip=192.0.2.7", "user|ip+route") ==
@@ -131,13 +132,90 @@ BOOST_AUTO_TEST_CASE(a_key_that_no_request_has_is_refused_with_the_form) {
 BOOST_AUTO_TEST_CASE(without_a_route_an_application_has_keys_of_its_own) {
     const auto d =
         colimit::parse_policy_document(R"({"policies": {"t": "2/h"}, "ipv6_prefix": 56})");
-    for (const std::string_view key : {"ann", "user=50%", "a;b", "", "ip", "zip=1", "all#x"}) {
+    for (const std::string_view key :
+         {"ann", "user=50%", "a;b", "ip", "zip=1", "all#x", "user#42", "user:42", "192.0.2.7",
+          "a:b", "name=Ip=3", "ip:eth0", "query:A=1"}) {
         BOOST_TEST(service_key(key, d, "t") == key);
         BOOST_TEST(service_key(key) == key);
     }
     BOOST_TEST(service_key("user=1;ip=2001:db8:0:ff::1", d, "t") == "user=1;ip=2001:db8::/56");
     for (const std::string_view key : {"ip=2001:db8::/64", "ip=192.0.2.0/24"})
         BOOST_TEST(service_key(key, d, "t") == key);
+}
+
+BOOST_AUTO_TEST_CASE(a_digest_is_one_that_a_key_can_have) {
+    const std::string digest = "0123456789abcdef0123456789abcdef";
+    const auto refused = [](const std::string& given, std::string_view key) {
+        const auto d = document_of(key);
+        return problem([&] { return service_key(given, d, "t"); });
+    };
+    for (const std::string& bad :
+         {std::string{"42"}, std::string{}, digest + "0", digest.substr(1), std::string(32, 'A')}) {
+        BOOST_TEST(refused("user#" + bad, "user") ==
+                   "KEY: no key has this digest (got user#" + bad +
+                       ", expected 32 hexadecimal digits in lower case)");
+        for (const auto* const given : {"user#", "all#"})
+            BOOST_TEST(refused(given + bad + ";route=/login", "user+route")
+                           .starts_with("KEY: no key has this digest"),
+                       bad);
+    }
+    BOOST_TEST(refused("user#" + digest, "user").starts_with("no problem"));
+    BOOST_TEST(refused("all#" + digest + ";route=/login", "user+route").starts_with("no problem"));
+    BOOST_TEST(
+        refused("all#" + digest + ";route=/login", "user+method+route").starts_with("no pr"));
+    for (const auto* const rest : {"", ";route", ";user=1", ";route=/login;route=/login"})
+        BOOST_TEST(refused("all#" + digest + rest, "user+route").starts_with("KEY: policy 't' has"),
+                   rest);
+    BOOST_TEST(refused("all#" + digest + ";route=/log", "user+route").starts_with("KEY: no route"));
+    for (const std::string name : {"route", "method", "global"})
+        BOOST_TEST(refused(name + '#' + digest, name).starts_with("KEY: "), name);
+}
+
+BOOST_AUTO_TEST_CASE(a_long_value_becomes_its_digest_without_a_document_too) {
+    using colimit::key::user;
+    const std::string longer(129, 'x');
+    for (const auto& id : {longer, std::string(50, 'x'), std::string(128, 'x'),
+                           std::string(43, ';'), std::string(600, '%')}) {
+        std::string escaped;
+        for (const auto c : id)
+            escaped += c == ';' ? "%3B" : c == '%' ? "%25" : std::string{c};
+        BOOST_TEST(service_key("user=" + escaped) == std::string{user(id)});
+        BOOST_TEST(service_key("user=" + escaped + ";ip=192.0.2.7") ==
+                   std::string{user(id).address("192.0.2.7")});
+        BOOST_TEST(service_key("tag=t;user=" + escaped) == std::string{user(id).tagged("t")});
+    }
+    BOOST_TEST(service_key("ip=192.0.2.7;route=/" + longer) ==
+               std::string{colimit::key::address("192.0.2.7").route("/" + longer)});
+    const std::string part(100, 'p');
+    BOOST_TEST(service_key("user=1;part=" + part + ";part=" + part + ";part=" + part) ==
+               std::string{user("1").part(part).part(part).part(part)});
+    BOOST_TEST(service_key("tag=t;user=1;part=" + part + ";part=" + part + ";part=" + part) ==
+               std::string{user("1").part(part).part(part).part(part).tagged("t")});
+    BOOST_TEST(
+        problem_without_document("user=%" + longer).starts_with("KEY: no key has this text"));
+    for (const auto& own : {longer, "mine=" + longer, longer + ";user=1"})
+        BOOST_TEST(service_key(own) == own);
+}
+
+BOOST_AUTO_TEST_CASE(another_spelling_of_a_field_is_refused_with_the_right_one) {
+    const auto expected = [](std::string_view key) {
+        const auto text = problem_without_document(key);
+        const auto at = text.find("expected ");
+        return at == std::string::npos ? text : text.substr(at + 9);
+    };
+    for (const std::string_view key : {"IP=192.0.2.7", " ip=192.0.2.7", "ip =192.0.2.7",
+                                       "ip=192.0.2.7 ", "ip:192.0.2.7", "IP:192.0.2.7"})
+        BOOST_TEST(expected(key) == "ip=192.0.2.7)", key);
+    for (const std::string_view key :
+         {"IP=2001:db8::1", " ip=2001:db8::1", "ip:2001:db8::1", "2001:db8::1", "[2001:db8::1]",
+          "2001:DB8::1/64", "client=2001:db8::1", "user=1;2001:db8::1", "[2001:db8::1]:443"})
+        BOOST_TEST(expected(key).starts_with("ip=2001:db8::/64"), key);
+    BOOST_TEST(expected("User=42") == "user=42)");
+    BOOST_TEST(expected(" user=42") == "user=42)");
+    BOOST_TEST(expected("user=1; Route=/a") == "route=/a)");
+    BOOST_TEST(expected("header:X-Api-Key=A") == "header:x-api-key=A)");
+    BOOST_TEST(expected("GLOBAL") == "global)");
+    BOOST_TEST(problem_without_document("") == "KEY: empty (expected a key such as user=42)");
 }
 
 BOOST_AUTO_TEST_CASE(without_a_document_an_address_must_be_one_of_a_key) {

@@ -164,8 +164,8 @@ struct inspect_options {
             text += "policy " + shown(f.policy) + ":\n" +
                     place_text(f, at.time(at.of(f.where.redis_key)));
         if (result.found.empty())
-            text = "nothing is stored for " + shown(own) + " with prefix " + server.prefix +
-                   ", so all of its limits are left\n";
+            text = "nothing is stored for " + shown(own) + " with " + server.place_text() +
+                   ", so all of its limits there are left\n";
         if (!result.is_complete)
             text += "not all keys were examined: a larger --scan, or --policies, finds more\n";
         out.text(text);
@@ -179,14 +179,16 @@ command inspect_command() {
     return {
         .name = "inspect",
         .summary = "Show the state of a key: what is left, when tokens come back, what is stored",
-        .text = {"With a policy, or all policies of a file: the decision that a check of cost 1 "
-                 "would get, and for each rule how much is left and when tokens come back. The "
-                 "exit code is 1 if a policy would deny the check.",
-                 "Without a policy: everything that is stored for the key, under any policy, is "
-                 "searched by SCAN, which examines all keys of a server in pages of 1,000 and "
-                 "delays no call for longer than a page. What is stored does not say how fast a "
-                 "rule recovers, nor the names of rules except those of rules without a name.",
-                 "Charges and writes nothing."},
+        .text =
+            {"With a policy, or all policies of a file: the decision that a check of cost 1 "
+             "would get, and for each rule how much is left and when tokens come back. The "
+             "exit code is 1 if a policy would deny the check.",
+             "Without a policy: everything that is stored for the key under any policy, with this "
+             "--prefix and --hash-tags and in the database of the address, is searched by SCAN, "
+             "which examines all keys of a server in pages of 1,000 and "
+             "delays no call for longer than a page. What is stored does not say how fast a "
+             "rule recovers, nor the names of rules except those of rules without a name.",
+             "Charges and writes nothing."},
         .examples = {{"inspect user=42 --policies policies.json", "under every policy of a file"},
                      {"inspect user=42 --rule '5/m; 100/h' --json",
                       "under two rules, for a script"},

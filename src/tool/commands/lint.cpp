@@ -94,11 +94,15 @@ command lint_command() {
                  "week, month or year, where a calendar may be meant.",
                  "About routes: no_policies, no_routes: nothing is limited. unused_policy: no "
                  "route uses the policy. foreign_path: a segment such as :id or <id>, which is "
-                 "a literal text here. no_last_route: requests that no route matches are not "
+                 "a literal text here. odd_path: blanks or control characters. final_slash: a path "
+                 "is no prefix. unknown_method: hardly any request has it. no_last_route: requests "
+                 "that no route matches are not "
                  "limited. A document without the field routes has none of these warnings, as "
                  "the application chooses policies. invented_key: every policy of a route has a "
                  "key that a client can choose. no_proxy_field: there are trusted proxies, and "
-                 "not the field that they write.",
+                 "not the field that they write. wide_proxies: clients may be in a network of "
+                 "proxies. only_shadow, unused_key, no_effect: nothing is limited, or a field does "
+                 "nothing.",
                  "The exit code is 0 without findings, 1 with warnings and 2 with an error."},
         .examples = {{"lint policies.json", "before it is deployed"},
                      {"lint - < policies.json", "from standard input"}},

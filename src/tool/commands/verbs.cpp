@@ -5,11 +5,14 @@
 #include <tool/commands/table.hpp>
 #include <tool/frame/key_call.hpp>
 
+#include <colimit/detail/access.hpp>
 #include <rule_text/times.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -65,6 +68,14 @@ struct charge_command_options : key_call {
     std::optional<std::string> request;
 };
 
+/// @throws std::runtime_error if no rule has tokens that could be returned
+void require_tokens(std::span<const colimit::rule> rules) {
+    if (std::ranges::all_of(
+            rules, [](const colimit::rule& r) { return r.kind() == colimit::algorithm::distinct; }))
+        throw std::runtime_error{"a distinct rule counts members, which a refund does not remove "
+                                 "(expected reset)"};
+}
+
 struct refund_options : key_call {
     void declare(CLI::App& app) {
         key_call::declare(app);
@@ -72,12 +83,14 @@ struct refund_options : key_call {
         declare_request(app, request);
     }
     int run(output& out) {
-        return change(out, "refunded " + std::to_string(cost),
-                      [&](colimit::limiter& l, const limited_key& k) -> result {
-                          require_no_places(k.limit.rules());
-                          co_return co_await l.refund(k.key, k.limit,
-                                                      {.cost = cost, .request = request});
-                      });
+        return change(
+            out, "refunded " + std::to_string(cost),
+            [&](colimit::limiter& l, const limited_key& k) -> result {
+                require_no_places(k.limit.rules());
+                require_tokens(k.limit.rules());
+                co_return co_await l.refund(k.key, k.limit, {.cost = cost, .request = request});
+            },
+            !request && cost > 0); // a call that is repeated with an id changes nothing
     }
 
     std::int64_t cost = 1;
@@ -86,9 +99,12 @@ struct refund_options : key_call {
 
 struct reset_command_options : key_call {
     int run(output& out) {
-        return change(out, "reset", [&](colimit::limiter& l, const limited_key& k) -> result {
-            co_return co_await l.reset(k.key, k.limit);
-        });
+        return change(
+            out, "reset",
+            [&](colimit::limiter& l, const limited_key& k) -> result {
+                co_return co_await l.reset(k.key, k.limit);
+            },
+            true);
     }
 };
 
@@ -106,6 +122,11 @@ struct block_options : key_call {
                                      ", expected 1us to 100 years); colimit reset lifts a block"};
         return change(out, "blocked for " + length,
                       [&](colimit::limiter& l, const limited_key& k) -> result {
+                          if (colimit::detail::access::options(k.limit).shadow)
+                              throw std::runtime_error{
+                                  "policy '" + std::string{k.limit.name()} +
+                                  "' is in shadow mode, so no call would be denied (expected a "
+                                  "policy that denies)"};
                           co_return co_await l.block(k.key, k.limit, time);
                       });
     }

@@ -9,6 +9,7 @@
 #include <tool/frame/key_call.hpp>
 #include <tool/frame/with_limiter.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace tool {
@@ -49,7 +50,25 @@ void key_call::declare(CLI::App& app) {
     server.declare(app);
 }
 
-colimit::decision key_call::call(output& out, const std::string& begin, const verb& make) const {
+namespace {
+
+/// Returns whether a key has the same state: all is left as before, or denied for the same reason.
+/// Times pass between two decisions of a state, but not if nothing is used.
+[[nodiscard]] bool is_same(const colimit::decision& a, const colimit::decision& b) {
+    const auto has_same = [](const colimit::rule_status& x, const colimit::rule_status& y) {
+        return x.balance == y.balance && x.reset_after == y.reset_after;
+    };
+    return a.outcome == b.outcome && a.reason == b.reason &&
+           std::ranges::equal(a.rules, b.rules, has_same);
+}
+
+} // namespace
+
+std::string key_call::key_text(const limited_key& limited) const {
+    return limited.key == key ? "" : shown(limited.key) + ": ";
+}
+
+int key_call::ask(output& out, const verb& make) const {
     const auto limited = what.limited(key);
     colimit::decision d;
     with_limiter(server.config(), [&](colimit::limiter& l) -> boost::asio::awaitable<void> {
@@ -58,20 +77,35 @@ colimit::decision key_call::call(output& out, const std::string& begin, const ve
     if (out.is_json())
         out.object(decision_object(limited.key, limited.limit, d));
     else
-        out.text((limited.key == key ? "" : shown(limited.key) + ": ") + begin +
-                 decision_text(limited.limit, d));
-    return d;
+        out.text(key_text(limited) + decision_text(limited.limit, d));
+    return d.allowed() ? exit_allowed : exit_denied;
 }
 
-int key_call::ask(output& out, const verb& make) const {
-    return call(out, "", make).allowed() ? exit_allowed : exit_denied;
-}
-
-int key_call::change(output& out, const std::string& done, const verb& make) const {
-    if (server.server.starts_with("memory:"))
+int key_call::change(output& out, const std::string& done, const verb& make,
+                     bool may_find_nothing) const {
+    if (is_in_memory(server.server))
         throw std::runtime_error{"--server: memory: ends with the command, so nothing would be "
                                  "changed (expected the address of a server)"};
-    (void)call(out, done + "; now ", make);
+    const auto limited = what.limited(key);
+    colimit::decision before;
+    colimit::decision d;
+    with_limiter(server.config(), [&](colimit::limiter& l) -> boost::asio::awaitable<void> {
+        if (may_find_nothing)
+            before = co_await l.peek(limited.key, limited.limit, {.cost = 0});
+        d = co_await make(l, limited);
+    });
+    const auto changes = !may_find_nothing || !is_same(before, d);
+    if (out.is_json()) {
+        auto object = decision_object(limited.key, limited.limit, d);
+        object.emplace("changed", changes);
+        out.object(object);
+        return exit_allowed;
+    }
+    const auto nothing = "nothing was used or blocked for " + shown(limited.key) +
+                         " under policy " + std::string{limited.limit.name()} + " (" +
+                         server.place_text() + "), so nothing is changed";
+    out.text(key_text(limited) + (changes ? done : nothing) + "; now " +
+             decision_text(limited.limit, d));
     return exit_allowed;
 }
 

@@ -44,11 +44,14 @@ struct key_call {
     int ask(output& out, const verb& make) const;
     /// Makes the call and prints what is left. Returns 0.
     /// @param done what the call has done: `charged 5`
-    int change(output& out, const std::string& done, const verb& make) const;
+    /// @param may_find_nothing whether it only gives back what was used; then it says so if nothing
+    /// was, as of a key that no service has
+    int change(output& out, const std::string& done, const verb& make,
+               bool may_find_nothing = false) const;
 
   private:
-    /// @param begin of the text
-    colimit::decision call(output& out, const std::string& begin, const verb& make) const;
+    /// Returns the beginning of the text: the key, if it is another one than was given.
+    [[nodiscard]] std::string key_text(const limited_key& limited) const;
 };
 
 /// The options of `check` and `peek`.

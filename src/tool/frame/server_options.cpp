@@ -2,6 +2,7 @@
 //
 // Options of a server become a configuration.
 
+#include <redis/connection/address.hpp>
 #include <tool/frame/command.hpp>
 #include <tool/frame/format.hpp>
 #include <tool/frame/server_options.hpp>
@@ -40,6 +41,11 @@ void write_line(colimit::log_level level, std::string_view line) {
 }
 
 } // namespace
+
+bool is_in_memory(const std::string& server) {
+    using colimit::redis::address;
+    return colimit::redis::parse_address(server).kind == address::kind::memory;
+}
 
 CLI::Validator address_of_variable() {
     return {[](std::string& address) {
@@ -107,6 +113,11 @@ void server_options::declare(CLI::App& app) {
     app.add_option("--server-name", tls.server_name,
                    "TLS: the name in the server's certificate, if it is not the host")
         ->type_name("NAME");
+}
+
+std::string server_options::place_text() const {
+    return "prefix " + prefix + ", " + counted(hash_tags, "tag") + ", database " +
+           std::to_string(colimit::redis::parse_address(server).database);
 }
 
 colimit::config server_options::config() const {

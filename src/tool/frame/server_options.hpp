@@ -19,6 +19,10 @@ namespace tool {
 /// address can be read by every user of the machine, as part of the list of processes.
 [[nodiscard]] CLI::Validator address_of_variable();
 
+/// Returns whether an address is `memory:`, in any spelling.
+/// @throws colimit::error as a limiter does, if it is not an address
+[[nodiscard]] bool is_in_memory(const std::string& server);
+
 struct server_options {
     std::string server; ///< the address; by default that of COLIMIT_SERVER, else the local one
     std::string prefix = "colimit";
@@ -30,6 +34,8 @@ struct server_options {
     colimit::tls_options tls;
 
     void declare(CLI::App& app);
+    /// Returns where keys are searched: `prefix colimit, 64 tags, database 0`.
+    [[nodiscard]] std::string place_text() const;
 
     /// Returns a configuration in which calls end with errors, not with decisions of a failure
     /// mode.

@@ -9,12 +9,15 @@
 #include <base/bytes.hpp>
 #include <colimit/detail/access.hpp>
 #include <colimit/key.hpp>
+#include <colimit/limits.hpp>
 #include <http/address_text.hpp>
 #include <http/blanks.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -124,6 +127,18 @@ address_key(const field& f, const std::optional<colimit::address_prefixes>& bits
     return value;
 }
 
+/// Returns whether the text after `#` has the form of a digest.
+[[nodiscard]] bool has_digest(std::string_view text) {
+    const auto digest = text.substr(std::min(text.find('#'), text.size() - 1) + 1);
+    return digest.size() == 32 &&
+           digest.find_first_not_of(colimit::detail::hex_digits) == std::string_view::npos;
+}
+
+void check_digest(const field& f) {
+    if (!has_digest(f.whole))
+        refuse(f.whole, "no key has this digest", "32 hexadecimal digits in lower case");
+}
+
 void check_method(const field& f) {
     const auto method = unescaped(f);
     const colimit::http::request made{.method = method, .target = "/", .peer = {}};
@@ -133,10 +148,16 @@ void check_method(const field& f) {
 }
 
 /// Returns whether the document has a route that uses the policy; with a path, one of this path.
+/// @param path or the field of a key, `route#0123...`
 [[nodiscard]] bool has_route(const colimit::policy_document& document, std::string_view policy,
                              std::optional<std::string_view> path = std::nullopt) {
+    const auto is_path = [&](const std::string& of_route) {
+        return !path || of_route == *path ||
+               std::string_view{
+                   access::with_field(access::empty_key<scoped_key>(), "route", of_route)} == *path;
+    };
     for (std::size_t i = 0; i < document.routes().size(); ++i)
-        if ((!path || document.routes()[i].path() == *path) &&
+        if (is_path(document.routes()[i].path()) &&
             std::ranges::any_of(document.policies_of(i),
                                 [&](const auto& p) { return p.limit.name() == policy; }))
             return true;
@@ -166,7 +187,7 @@ class key_maker {
         if (has_tag)
             fields.erase(fields.begin());
         if (!fields.empty() && fields.front().starts_with("all#"))
-            return std::string{given_}; // a digest of some of the fields
+            take_digest(fields);
         if (fields.size() != parts_.size())
             refuse_form();
         for (std::size_t i = 0; i < fields.size(); ++i)
@@ -175,6 +196,16 @@ class key_maker {
     }
 
   private:
+    /// Reads a digest of the first fields, after which there is at least one.
+    void take_digest(std::vector<std::string_view>& fields) {
+        check_digest(read_field(fields.front()));
+        if (fields.size() < 2 || fields.size() > parts_.size())
+            refuse_form();
+        made_ = access::with_name(made_, fields.front());
+        fields.erase(fields.begin());
+        parts_.erase(parts_.begin(), parts_.end() - std::ssize(fields));
+    }
+
     void add(const field& f, std::string_view part) {
         const auto sources = sources_of(part);
         const auto always_has_value = [](std::string_view source) {
@@ -184,9 +215,14 @@ class key_maker {
                                   ? !always_has_value(sources.back())
                                   : std::ranges::find(sources, f.name) != sources.end();
         const auto is_whole = f.whole == "global" || f.whole == "none" || f.has_value ||
-                              (f.whole.find('#') != std::string_view::npos && f.name != "ip");
+                              (f.whole.find('#') != std::string_view::npos && f.name != "ip" &&
+                               f.name != "method" && f.name != "global");
         if (!is_known || !is_whole || (f.has_value && f.name == "global"))
             refuse_form();
+        if (f.whole.find('#') < f.whole.find('='))
+            check_digest(f);
+        if (f.name == "route")
+            check_route(f);
         if (!f.has_value)
             made_ = access::with_name(made_, f.whole);
         else if (f.name == "ip")
@@ -195,11 +231,14 @@ class key_maker {
             add_text(f);
     }
 
-    void add_text(const field& f) {
-        const auto value = unescaped(f);
-        if (f.name == "route" && !has_route(document_, policy_, value))
+    void check_route(const field& f) const {
+        if (!has_route(document_, policy_, f.has_value ? unescaped(f) : std::string{f.whole}))
             throw other_form{"KEY: no route of policy '" + policy_ + "' has this path (got " +
                              escaped(f.whole) + ")"};
+    }
+
+    void add_text(const field& f) {
+        const auto value = unescaped(f);
         if (f.name == "method")
             check_method(f);
         if (f.name.starts_with("header:") && colimit::http::without_blanks(value) != value)
@@ -245,16 +284,93 @@ class key_maker {
     scoped_key made_ = access::empty_key<scoped_key>();
 };
 
+/// Returns whether a text is the name of a field that the library writes.
+[[nodiscard]] bool is_scope(std::string_view name) {
+    constexpr std::array<std::string_view, 6> known = {"ip",     "user", "route",
+                                                       "method", "part", "tag"};
+    const auto has_name = [name](std::string_view kind) {
+        return name.starts_with(kind) && name.size() > kind.size() &&
+               name.size() <= kind.size() + colimit::limits::max_name_length;
+    };
+    return std::ranges::find(known, name) != known.end() || has_name("header:") ||
+           has_name("query:");
+}
+
+/// Returns the name and what separates it from its value in the spelling of the library, if a text
+/// without a blank and in lower case begins so.
+[[nodiscard]] std::string spelled(std::string_view text) {
+    const auto end = std::min(text.find_first_of("=#"), text.size());
+    auto name = std::string{colimit::http::without_blanks(text.substr(0, end))};
+    std::ranges::transform(name, name.begin(), colimit::detail::lower);
+    auto value = text.substr(end);
+    if (end == text.size() && name == "global")
+        return name;
+    if (name.starts_with("ip:")) { // instead of ip=
+        const auto trimmed = colimit::http::without_blanks(text);
+        value = trimmed.substr(3);
+        return colimit::http::parse_address(value.substr(0, value.find('/')))
+                   ? "ip=" + std::string{value}
+                   : std::string{text};
+    }
+    if (name.starts_with("query:")) // its case matters
+        name = "query:" + std::string{colimit::http::without_blanks(text.substr(0, end))}.substr(6);
+    if (name == "ip")
+        value = colimit::http::without_blanks(value);
+    return end < text.size() && is_scope(name) ? name + std::string{value} : std::string{text};
+}
+
+/// Returns the IPv6 address that a text is, or has behind a `=`: with or without brackets, port and
+/// prefix length; nullopt if there is none.
+[[nodiscard]] std::optional<boost::asio::ip::address> address_in(std::string_view text) {
+    text = colimit::http::without_blanks(text.substr(text.find('=') + 1));
+    if (text.starts_with('['))
+        text = text.substr(1, text.find(']') - 1);
+    const auto found = colimit::http::parse_address(text.substr(0, text.find('/')));
+    return found && found->is_v6() ? found : std::nullopt;
+}
+
+/// Refuses a field that hardly any application has, but that is one of these in another spelling.
+void check_spelling(const field& f) {
+    const auto right = spelled(f.whole);
+    const auto v6 = address_in(right);
+    if (v6 && (right != f.whole || f.name != "ip"))
+        refuse(f.whole, "no service has an IPv6 address in this form",
+               std::string{colimit::key::address(*v6)} + " or the network of another length");
+    if (right != f.whole)
+        refuse(f.whole, "another spelling of a field", right);
+}
+
+/// Returns the key with the networks of addresses, and with the digests of what is too long if all
+/// fields are those of the library. Other keys are those of the application.
 [[nodiscard]] std::string with_networks(std::string_view given,
                                         const std::optional<colimit::address_prefixes>& bits) {
+    if (given.empty())
+        throw std::runtime_error{"KEY: empty (expected a key such as user=42)"};
     std::string key;
+    auto tag_size = std::size_t{0}; ///< with the `;` behind it
+    auto made = access::empty_key<scoped_key>();
+    auto is_scoped = true;
     for (const auto text : split(given, ';')) {
         const auto f = read_field(text);
-        key += key.empty() ? "" : ";";
-        key += f.name == "ip" && f.has_value ? std::string{address_key(f, bits, false)}
-                                             : std::string{text};
+        check_spelling(f);
+        auto own = std::string{text};
+        if (f.name == "ip" && f.has_value)
+            own = std::string{address_key(f, bits, false)};
+        else if (f.has_value && is_scope(f.name) &&
+                 f.value.size() > colimit::limits::max_key_part_bytes)
+            own = std::string{
+                access::with_field(access::empty_key<scoped_key>(), f.name, unescaped(f))};
+        is_scoped = is_scoped && (text == "global" || text == "none" ||
+                                  (is_scope(f.name) && (f.has_value || has_digest(f.whole))));
+        if (key.empty() && f.name == "tag")
+            tag_size = own.size() + 1;
+        else if (is_scoped)
+            made = access::with_name(made, own);
+        key += (key.empty() ? "" : ";") + own;
     }
-    return key;
+    if (!is_scoped || key.size() <= tag_size + colimit::limits::plain_key_bytes)
+        return key;
+    return key.substr(0, tag_size) + std::string{made};
 }
 
 } // namespace

@@ -7,10 +7,12 @@
 #include <tool/frame/format.hpp>
 #include <tool/lint/findings.hpp>
 #include <tool/lint/rate_bounds.hpp>
+#include <tool/lint/route_text.hpp>
+#include <tool/lint/trust.hpp>
 
+#include <colimit/detail/access.hpp>
 #include <colimit/error.hpp>
 #include <colimit/policy_document.hpp>
-#include <core/compiled_policy.hpp>
 #include <policy_json/value.hpp>
 
 #include <algorithm>
@@ -126,28 +128,6 @@ class reader {
     std::vector<finding>* found_;
 };
 
-/// Returns the segment of a path that is not a literal text in other routers: `:id`, `<id>`,
-/// `[id]`, `{path...}`, and regular expressions; empty if there is none. Paths with `*` are checked
-/// by the parser.
-std::string_view foreign_segment(std::string_view path) {
-    const auto is_foreign = [](std::string_view segment) {
-        const auto colon = segment.find(':');
-        return segment.find_first_of("<>[]()^$|\\") != std::string_view::npos ||
-               (colon != std::string_view::npos &&
-                (colon == 0 || !colimit::core::is_name_character(segment[colon - 1]) ||
-                 segment[colon - 1] == '-' || segment[colon - 1] == '.')) ||
-               (segment.starts_with('{') && segment.find("...") != std::string_view::npos) ||
-               segment.find(".+") != std::string_view::npos;
-    };
-    while (!path.empty()) {
-        const auto segment = path.substr(0, path.find('/'));
-        if (is_foreign(segment))
-            return segment;
-        path.remove_prefix(std::min(segment.size() + 1, path.size()));
-    }
-    return {};
-}
-
 /// Reads the routes of a valid document, as they are written.
 class route_reader {
   public:
@@ -158,7 +138,11 @@ class route_reader {
         if (parsed.policies().empty())
             warn(problem::no_policies, "policies",
                  "the document has no policies: nothing is limited");
+        else if (std::ranges::none_of(parsed.policies(), may_deny))
+            warn(problem::only_shadow, "policies",
+                 "all policies are in shadow mode: nothing is limited");
         const auto* const routes = member(written_.root, "routes");
+        look_at_fields(parsed, routes != nullptr);
         if (routes == nullptr)
             return; // the application chooses policies
         if (parsed.routes().empty())
@@ -166,8 +150,12 @@ class route_reader {
                         "no request has a route: nothing is limited (leave the field out if the "
                         "application chooses policies itself)");
         look_for_unused_policies(parsed);
-        for (std::size_t i = 0; i < routes->content.size; ++i)
-            look_at_path(i, *member(written_.inside(*routes, i), "path"));
+        for (std::size_t i = 0; i < routes->content.size; ++i) {
+            const auto& route = written_.inside(*routes, i);
+            look_at_path(i, *member(route, "path"), parsed.routes());
+            if (const auto* const methods = member(route, "methods"))
+                look_at_methods(i, *methods);
+        }
         look_for_last_route(parsed.routes());
     }
 
@@ -195,7 +183,61 @@ class route_reader {
                      "no route uses the policy");
     }
 
-    void look_at_path(std::size_t i, const colimit::json::value& path) {
+    /// Looks at fields that have no effect, and at networks of proxies.
+    void look_at_fields(const colimit::policy_document& parsed, bool has_routes) {
+        const auto& policies = *member(written_.root, "policies");
+        for (std::size_t i = 0; i < policies.content.size; ++i) {
+            const auto& p = written_.inside(policies, i);
+            if (p.kind != colimit::json::kind::object)
+                continue;
+            const auto path = "policies." + std::string{written_.text(p.name)} + '.';
+            if (member(p, "key") != nullptr && !has_routes)
+                warn(problem::unused_key, path + "key",
+                     "the document has no routes, so no request has this key (an application that "
+                     "chooses policies itself makes its own keys)");
+            if (member(p, "prevent_duplicate") != nullptr &&
+                colimit::detail::access::options(parsed.find(written_.text(p.name))->limit)
+                        .prevent_duplicate == 0)
+                warn(problem::no_effect, path + "prevent_duplicate",
+                     "0 prevents no duplicates (leave it out)");
+        }
+        const auto* const proxies = member(written_.root, "trusted_proxies");
+        if (proxies != nullptr && proxies->kind == colimit::json::kind::array)
+            for (std::size_t i = 0; i < proxies->content.size; ++i)
+                look_at_network(written_.text(written_.inside(*proxies, i).content), i, *found_);
+    }
+
+    void look_at_methods(std::size_t route, const colimit::json::value& methods) {
+        for (std::size_t i = 0; i < methods.content.size; ++i)
+            if (const auto name = written_.text(written_.inside(methods, i).content);
+                !is_registered(name))
+                warn(problem::unknown_method,
+                     "routes[" + std::to_string(route) + "].methods[" + std::to_string(i) + "]",
+                     std::string{name} +
+                         " is not a registered method, so hardly any request has it (leave methods "
+                         "out for all of them)");
+    }
+
+    void look_at_path(std::size_t i, const colimit::json::value& path,
+                      const colimit::http::route_table& routes) {
+        const auto text = written_.text(path.content);
+        const auto where = "routes[" + std::to_string(i) + "].path";
+        if (is_odd(text))
+            warn(problem::odd_path, where,
+                 "has a blank at the end of a segment or a control character, so hardly any "
+                 "request has it (percent-encode it if it is meant)");
+        const auto all = routes[i].path() + "/*";
+        const auto has_all = [&] {
+            for (std::size_t r = 0; r < routes.size(); ++r)
+                if (routes[r].path() == all)
+                    return true;
+            return false;
+        };
+        if (text.size() > 1 && text.ends_with('/') && !routes[i].path().ends_with("/*") &&
+            routes[i].path() != "/" && !has_all())
+            warn(problem::final_slash, where,
+                 "is the same with and without the slash at the end, and no prefix (expected " +
+                     all + " if it is meant for all paths that begin so)");
         if (const auto segment = foreign_segment(written_.text(path.content)); !segment.empty())
             warn(problem::foreign_path, "routes[" + std::to_string(i) + "].path",
                  "the segment " + std::string{segment} +
@@ -228,43 +270,6 @@ finding error_in(std::string_view text) {
             std::string{text.substr(end + 2)}};
 }
 
-/// Returns whether the policy has a rule that is not in shadow mode.
-[[nodiscard]] bool may_deny(const colimit::policy& p) {
-    return !std::ranges::all_of(p.rules(), &colimit::rule::is_shadow);
-}
-
-void look_at_keys(std::span<const colimit::keyed_policy> policies, std::size_t route,
-                  std::vector<finding>& found) {
-    const auto is_chosen = [](const colimit::keyed_policy& p) {
-        return p.key.is_chosen_by_client();
-    };
-    const auto chosen = std::ranges::find_if(policies, is_chosen);
-    if (chosen == policies.end() ||
-        std::ranges::any_of(policies, [&](const colimit::keyed_policy& p) {
-            return !is_chosen(p) && may_deny(p.limit);
-        }))
-        return;
-    found.push_back({problem::invented_key, "routes[" + std::to_string(route) + "]",
-                     "a client that invents values has a new key, with a whole limit, for each "
-                     "request: the key of each policy that may deny is like '" +
-                         to_string(chosen->key) +
-                         "' (write verified:header:NAME and set guard_options::verifier, or add a "
-                         "policy with the key ip that is not in shadow mode)"});
-}
-
-/// Adds the findings about a valid document, in the order of its routes.
-void look_at_trust(const colimit::policy_document& document, std::vector<finding>& found) {
-    using colimit::http::forwarding_field;
-    if (document.trusted_proxies() != colimit::http::trusted_proxies{} &&
-        document.trusted_proxies().field() == forwarding_field::either)
-        found.push_back({problem::no_proxy_field, "trusted_proxies",
-                         "the field that the proxies write is not named: requests of clients that "
-                         "add the other one share a limit (set proxy_field to X-Forwarded-For or "
-                         "Forwarded)"});
-    for (std::size_t i = 0; i < document.routes().size(); ++i)
-        look_at_keys(document.policies_of(i), i, found);
-}
-
 } // namespace
 
 std::string_view to_string(problem p) noexcept {
@@ -287,6 +292,20 @@ std::string_view to_string(problem p) noexcept {
         return "unused_policy";
     case problem::foreign_path:
         return "foreign_path";
+    case problem::odd_path:
+        return "odd_path";
+    case problem::final_slash:
+        return "final_slash";
+    case problem::unknown_method:
+        return "unknown_method";
+    case problem::only_shadow:
+        return "only_shadow";
+    case problem::unused_key:
+        return "unused_key";
+    case problem::no_effect:
+        return "no_effect";
+    case problem::wide_proxies:
+        return "wide_proxies";
     case problem::no_last_route:
         return "no_last_route";
     case problem::invented_key:

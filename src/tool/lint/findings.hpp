@@ -33,12 +33,26 @@ enum class problem : unsigned char {
     unused_policy,
     /// A segment of a path is written as parameters or patterns of another router are.
     foreign_path,
+    /// A path has blanks or control characters that are not encoded, so hardly any request has it.
+    odd_path,
+    /// A path ends with a slash, which means no more here.
+    final_slash,
+    /// A method is not a registered one.
+    unknown_method,
+    /// No policy denies anything, as all are in shadow mode.
+    only_shadow,
+    /// A policy has a key, and the document has no routes, which alone use it.
+    unused_key,
+    /// A field has a value that switches it off.
+    no_effect,
     /// Requests that no route matches are not limited.
     no_last_route,
     /// Every policy of a route has a key that a client can choose.
     invented_key,
     /// There are trusted proxies, and not the field that they write.
     no_proxy_field,
+    /// A trusted proxy may be in a large part of all networks.
+    wide_proxies,
 };
 
 [[nodiscard]] std::string_view to_string(problem p) noexcept;

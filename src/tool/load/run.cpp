@@ -4,6 +4,7 @@
 
 #include <tool/frame/many_callers.hpp>
 #include <tool/load/run.hpp>
+#include <tool/frame/server_options.hpp>
 #include <tool/server/servers.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -43,7 +44,7 @@ double number_of(const std::string& info, std::string_view name) {
 /// that denies INFO to the user.
 /// @throws interrupted
 std::optional<double> server_seconds(const colimit::config& settings) {
-    if (settings.server == "memory:")
+    if (is_in_memory(settings.server))
         return std::nullopt;
     try {
         servers all{settings};

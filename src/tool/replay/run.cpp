@@ -7,6 +7,7 @@
 
 #include <tool/frame/command.hpp>
 #include <tool/frame/many_callers.hpp>
+#include <tool/frame/server_options.hpp>
 #include <tool/replay/run.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -60,7 +61,7 @@ class player {
   public:
     player(const history& log, const limits& tried, const std::string& server, progress& shown)
         : log_(log), tried_(tried), shown_(shown), callers_(configuration(log, tried, server)),
-          is_in_memory_(server.starts_with("memory:")), verdicts_(log.requests.size(), allowed) {}
+          is_in_memory_(is_in_memory(server)), verdicts_(log.requests.size(), allowed) {}
 
     std::vector<verdict> play() {
         callers_.connect(5s);

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Paths and methods of routes that are valid and probably mean something else.
+
+#pragma once
+
+#include <string_view>
+
+namespace tool::lint {
+
+/// Returns whether a method is in IANA's registry, without `PRI`, which no request has.
+[[nodiscard]] bool is_registered(std::string_view method);
+
+/// Returns whether a path has a control character, or a blank at the beginning or end of a segment.
+[[nodiscard]] bool is_odd(std::string_view path);
+
+/// Returns the segment of a path that is not a literal text in other routers: `:id`, `<id>`,
+/// `[id]`, `{path...}`, `+`, `%s` and regular expressions; empty if there is none. Paths with `*`
+/// are checked by the parser.
+[[nodiscard]] std::string_view foreign_segment(std::string_view path);
+
+} // namespace tool::lint
