@@ -10,6 +10,7 @@
 #include <colimit/key.hpp>
 #include <http/address_text.hpp>
 #include <http/blanks.hpp>
+#include <rule_text/cursor.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -18,14 +19,60 @@ namespace tool::replay {
 
 namespace {
 
-/// Returns the address of `192.0.2.7:443` or `[2001:db8::7]:443`, and other texts unchanged.
+/// Returns the address of `192.0.2.7:443`, `[2001:db8::7]:443` or `[2001:db8::7]`, and other texts
+/// unchanged.
 [[nodiscard]] std::string_view without_port(std::string_view text) noexcept {
     const auto is_bracketed = text.starts_with('[');
+    if (is_bracketed && text.ends_with(']'))
+        return text.substr(1, text.size() - 2);
     const auto colon = is_bracketed ? text.rfind("]:") + 1 : text.find(':');
     const auto port = text.substr(std::min(colon + 1, text.size()));
     if (port.empty() || !std::ranges::all_of(port, colimit::detail::is_digit))
         return text;
     return is_bracketed ? text.substr(1, colon - 2) : text.substr(0, colon);
+}
+
+[[nodiscard]] bool is_address(std::string_view text) noexcept {
+    return colimit::http::parse_address(without_port(colimit::http::without_blanks(text)))
+        .has_value();
+}
+
+/// Returns how many of the words between these characters are addresses.
+[[nodiscard]] std::size_t addresses_in(std::string_view text,
+                                       std::string_view separators) noexcept {
+    std::size_t count = 0;
+    while (!text.empty()) {
+        const auto word = text.substr(0, text.find_first_of(separators));
+        count += is_address(word) ? 1U : 0U;
+        text.remove_prefix(std::min(word.size() + 1, text.size()));
+    }
+    return count;
+}
+
+/// Returns whether a text is a value of the field `Forwarded`, such as `proto=http;for=192.0.2.7`.
+[[nodiscard]] bool is_forwarded(std::string_view text) noexcept {
+    while (!text.empty()) {
+        const auto pair = text.substr(0, text.find_first_of(",; "));
+        if (colimit::text::same_word(pair.substr(0, 4), "for="))
+            return true;
+        text.remove_prefix(std::min(pair.size() + 1, text.size()));
+    }
+    return false;
+}
+
+/// Returns whether a text ends with an address and its port, as in `/192.0.2.7:443` or
+/// `tcp:192.0.2.7:443`, but is no URL. The port would make a client of each connection.
+[[nodiscard]] bool has_text_in_front(std::string_view text) noexcept {
+    if (text.find("://") != std::string_view::npos)
+        return false;
+    if (text.starts_with('/') && is_address(text.substr(1)))
+        return true;
+    for (auto at = text.find_first_of("/=:@"); at != std::string_view::npos;
+         at = text.find_first_of("/=:@", at + 1))
+        if (const auto rest = text.substr(at + 1);
+            without_port(rest).size() != rest.size() && is_address(rest))
+            return true;
+    return false;
 }
 
 /// Returns whether all requests have one key.
@@ -45,14 +92,23 @@ namespace {
 
 } // namespace
 
-bool is_list_of_addresses(std::string_view text) {
-    const auto is_address = [](std::string_view one) {
-        return colimit::http::parse_address(without_port(colimit::http::without_blanks(one)))
-            .has_value();
-    };
-    return text.find(',') != std::string_view::npos &&
-           (is_address(text.substr(0, text.find(','))) ||
-            is_address(text.substr(text.rfind(',') + 1)));
+bool has_address(std::string_view text, std::string_view separators) noexcept {
+    return addresses_in(text, separators) != 0;
+}
+
+std::string_view key_problem(std::string_view key) noexcept {
+    if (is_address(key))
+        return {};
+    const auto comma = key.find(',');
+    if (addresses_in(key, ",;| \t") > 1 ||
+        (comma != std::string_view::npos &&
+         (is_address(key.substr(0, comma)) || is_address(key.substr(key.rfind(',') + 1)))))
+        return "the key is a list of addresses, not the address of one client";
+    if (is_forwarded(key))
+        return "the key is a field Forwarded, not the address of one client";
+    if (has_text_in_front(key))
+        return "the key has text in front of an address, so it is not the address of one client";
+    return {};
 }
 
 void limits::add(const colimit::policy& p) {
@@ -91,7 +147,7 @@ std::vector<std::string> limits::rules() const {
 }
 
 std::string limits::client_of(std::string_view written) const {
-    if (written.find(':') == std::string_view::npos) // an address of IPv4 has one form
+    if (written.find_first_of(":[") == std::string_view::npos) // an address of IPv4 has one form
         return std::string{written};
     const auto address = colimit::http::parse_address(without_port(written));
     if (!address)

@@ -22,9 +22,12 @@
 
 namespace tool::replay {
 
-/// Returns whether a text has several addresses, as `X-Forwarded-For` does: no client is all of
-/// them.
-[[nodiscard]] bool is_list_of_addresses(std::string_view text);
+/// Returns whether one of the words between these characters is an address, perhaps with its port.
+[[nodiscard]] bool has_address(std::string_view text, std::string_view separators) noexcept;
+
+/// Returns why a text with addresses is not a client; empty if it may be one. Lists, as proxies
+/// write them, and texts with the port of a connection would be many clients.
+[[nodiscard]] std::string_view key_problem(std::string_view key) noexcept;
 
 /// One key of a request, and an index of `limits::policies`.
 struct check {
