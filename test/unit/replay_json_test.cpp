@@ -11,6 +11,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(replay_json)
 
@@ -210,6 +211,56 @@ BOOST_AUTO_TEST_CASE(one_policy_of_a_document_has_its_own_keys) {
                            std::string{name} + " global");
     BOOST_TEST(checks(of("net", false), "", "", "2001:db8:0:ff::1") == "net 2001:db8::/48");
     BOOST_TEST(checks(of("login", false), "", "", "anna") == "login anna");
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_in_shadow_mode_is_replayed_as_if_it_denied) {
+    const replay::limits tried{colimit::parse_policy_document(R"({
+        "policies": {"a": {"rules": "5/h shadow; 9/d named day"},
+                     "b": {"rules": "7/h burst 9", "shadow": true, "prevent_duplicate": "2s",
+                           "prefix": "app", "storage": "shared_hash"},
+                     "c": {"rules": "100/h", "shadow": true, "leases": "1s"}},
+        "routes": [{"path": "/a", "policy": "a"}, {"path": "/b", "policy": "b"},
+                   {"path": "/*", "policy": "c"}]})")};
+    BOOST_TEST(tried.rules() ==
+                   (std::vector<std::string>{"a: 5/h (shadow: here it denies)", "a: 9/d named day",
+                                             "b: 7/h burst 9 (shadow: here it denies)",
+                                             "c: 100/h (shadow: here it denies)"}),
+               boost::test_tools::per_element());
+    using colimit::gcra;
+    const std::vector<colimit::policy> same{
+        colimit::policy{"a", gcra(5, hours{1}), gcra(9, hours{24}).named("day")},
+        colimit::policy{"b", gcra(7, hours{1}).burst(9)}.prevent_duplicate(seconds{2}),
+        colimit::policy{"c", gcra(100, hours{1})}.with_leases(seconds{1})};
+    for (std::size_t i = 0; i < same.size(); ++i)
+        BOOST_TEST(
+            (tried.policies().at(i) == same[i].with_failure_mode(colimit::failure_mode::error)));
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_is_a_trusted_proxy_is_not_one) {
+    const auto document = colimit::parse_policy_document(R"({
+        "trusted_proxies": ["10.0.0.0/8", "2001:db8::/32"],
+        "policies": {"net": "5/m", "user": {"rules": "5/m", "key": "user|ip"},
+                     "all": {"rules": "5/m", "key": "global"}},
+        "routes": [{"path": "/free", "policies": []}, {"path": "/user", "policy": "user"},
+                   {"path": "/all", "policy": "all"}, {"path": "/*", "policy": "net"}]})");
+    const std::string proxy = "the client is a trusted proxy of the document, so its line does not "
+                              "say whose request it was: let the server log the client's own "
+                              "address";
+    const replay::limits routes{document};
+    for (const std::string_view client : {"10.0.0.5", "::ffff:10.0.0.5", "2001:db8::1"}) {
+        BOOST_TEST(checks(routes, "GET", "/", client) == proxy);
+        BOOST_TEST(checks(routes, "GET", "/user", client) == proxy);
+        BOOST_TEST(checks(routes, "GET", "/user", client, "anna") == "user user=anna");
+        BOOST_TEST(checks(routes, "GET", "/all", client) == "all global");
+        BOOST_TEST(checks(routes, "GET", "/free", client) == "");
+        BOOST_TEST(checks(replay::limits{document, "net", true}, "GET", "/", client) == proxy);
+        BOOST_TEST(checks(replay::limits{document, "net", false}, "", "", client) == proxy);
+        BOOST_TEST(checks(replay::limits{document, "all", false}, "", "", client) == "all global");
+    }
+    BOOST_TEST(checks(routes, "GET", "/", "192.0.2.7") == "net ip=192.0.2.7");
+    const replay::limits counted{colimit::parse_policy_document(R"({"trusted_proxies": 1,
+        "policies": {"net": "5/m"}, "routes": [{"path": "/*", "policy": "net"}]})")};
+    BOOST_TEST(checks(counted, "GET", "/", "10.0.0.5") == "net ip=10.0.0.5");
 }
 
 BOOST_AUTO_TEST_CASE(the_spellings_of_an_address_are_one_client) {

@@ -6,13 +6,16 @@
 #include <tool/replay/limits.hpp>
 
 #include <base/bytes.hpp>
+#include <colimit/detail/access.hpp>
 #include <colimit/http_request.hpp>
 #include <colimit/key.hpp>
+#include <colimit/limits.hpp>
 #include <http/address_text.hpp>
 #include <http/blanks.hpp>
 #include <rule_text/cursor.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace tool::replay {
@@ -81,6 +84,19 @@ namespace {
     return text == "global" || text.starts_with("global+tag:");
 }
 
+/// Returns the policy as it decides without shadow mode, which is what a replay is to find out. Its
+/// keys are those of the run alone: a prefix of its own would find those of a service, and packed
+/// states could not be removed.
+[[nodiscard]] colimit::policy enforced(const colimit::policy& p) {
+    std::vector<colimit::rule> rules;
+    for (const auto& r : p.rules())
+        rules.push_back(r.shadow(false));
+    auto made = colimit::policy{p.name(), rules}.with_failure_mode(colimit::failure_mode::error);
+    if (const auto period = colimit::detail::access::options(p).prevent_duplicate; period != 0)
+        made = made.prevent_duplicate(std::chrono::microseconds{period});
+    return p.leases().count() != 0 ? made.with_leases(p.leases()) : made;
+}
+
 /// Returns whether a route has the policy; others are for calls of the program.
 [[nodiscard]] bool is_used(const colimit::policy_document& document, std::string_view policy) {
     for (std::size_t i = 0; i < document.routes().size(); ++i)
@@ -112,11 +128,12 @@ std::string_view key_problem(std::string_view key) noexcept {
 }
 
 void limits::add(const colimit::policy& p) {
-    // Packed states could not be removed from a server.
-    policies_.push_back(
-        p.with_storage(colimit::storage::per_key).with_failure_mode(colimit::failure_mode::error));
-    first_rule_.push_back(rule_count_);
-    rule_count_ += p.size();
+    const auto is_shadow = colimit::detail::access::options(p).shadow;
+    policies_.push_back(enforced(p));
+    first_rule_.push_back(rules_.size());
+    for (std::size_t i = 0; i < p.size(); ++i)
+        rules_.push_back(to_string(policies_.back()[i]) +
+                         (is_shadow || p[i].is_shadow() ? " (shadow: here it denies)" : ""));
 }
 
 limits::limits(const colimit::policy& each) {
@@ -138,11 +155,10 @@ limits::limits(colimit::policy_document document, std::string_view policy, bool 
 
 std::vector<std::string> limits::rules() const {
     const auto is_named = document_ && chosen_ == nullptr;
-    std::vector<std::string> texts;
-    for (const auto& p : policies_)
-        for (const auto& rule : p.rules())
-            texts.push_back(is_named ? std::string{p.name()} + ": " + to_string(rule)
-                                     : to_string(rule));
+    auto texts = rules_;
+    for (std::size_t i = 0; is_named && i < policies_.size(); ++i)
+        for (std::size_t r = 0; r < policies_[i].size(); ++r)
+            texts[first_rule_[i] + r].insert(0, std::string{policies_[i].name()} + ": ");
     return texts;
 }
 
@@ -170,9 +186,17 @@ limits::call_reading limits::call_of(const log_line& line) const {
         return {};
     if (chosen_ != nullptr && is_for_all(chosen_->key))
         return {{{0, "global"}}, {}};
+    const auto client =
+        colimit::http::parse_address(has_requests_ ? line.client : without_port(line.client));
+    constexpr std::string_view proxy = "the client is a trusted proxy of the document, so its line "
+                                       "does not say whose request it was: let the server log the "
+                                       "client's own address";
+    // A count of proxies says nothing about the addresses in a log, so no hop is within it.
+    const auto is_proxy =
+        client && document_->trusted_proxies().trusts(colimit::http::canonical(*client),
+                                                      colimit::limits::max_proxies);
     if (!has_requests_)
-        return {{{0, client_of(line.client)}}, {}};
-    const auto client = colimit::http::parse_address(line.client);
+        return is_proxy ? call_reading{{}, proxy} : call_reading{{{0, client_of(line.client)}}, {}};
     if (!client)
         return {{},
                 chosen_ != nullptr ? "the client is not an address, which the keys need"
@@ -185,11 +209,15 @@ limits::call_reading limits::call_of(const log_line& line) const {
         .prefixes = prefixes_,
         .route = route ? std::string_view{routes[*route].path()} : std::string_view{},
         .user = user};
+    const auto own = colimit::key::address(*client, prefixes_);
     call_reading result;
     for (const auto& each : limiting) {
         const auto place = std::ranges::find(policies_, each.limit.name(), &colimit::policy::name);
-        result.checks.push_back({static_cast<std::size_t>(place - policies_.begin()),
-                                 std::string{each.key.key_of(request, context).view()}});
+        std::string key{each.key.key_of(request, context).view()};
+        if (is_proxy && key.find(own.view()) != std::string::npos)
+            return {{}, proxy};
+        result.checks.push_back(
+            {static_cast<std::size_t>(place - policies_.begin()), std::move(key)});
     }
     return result;
 }
