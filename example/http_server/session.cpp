@@ -123,7 +123,7 @@ session::refusal session::refusal_of(const request& r) const {
     const auto hosts = r.count(http::field::host);
     if (hosts > 1 || (hosts == 0 && r.version() >= 11))
         return {http::status::bad_request, "expected one Host field"};
-    if (hosts == 1 && !has_own_name(r.at(http::field::host)))
+    if ((hosts == 1 && !has_own_name(r.at(http::field::host))) || !is_for_own_name(r.target()))
         return {http::status::misdirected_request, "this server has another name (see --host)"};
     return {};
 }
@@ -140,6 +140,16 @@ bool session::has_own_name(std::string_view host) const {
     const auto is_own = [host](const auto& name) { return boost::beast::iequals(host, name); };
     return !is_name || (!host.empty() && host.find('.') == std::string_view::npos) ||
            std::ranges::any_of(service_.hosts, is_own);
+}
+
+/// The name in `http://name/path` replaces that of Host (RFC 9112, 3.2.2).
+bool session::is_for_own_name(std::string_view target) const {
+    const auto scheme = target.find("://");
+    if (target.starts_with('/') || scheme == std::string_view::npos)
+        return true;
+    const auto rest = target.substr(scheme + 3);
+    const auto authority = rest.substr(0, rest.find_first_of("/?#"));
+    return has_own_name(authority.substr(authority.rfind('@') + 1));
 }
 
 void session::stop() {

@@ -56,6 +56,7 @@ class session {
 
     [[nodiscard]] refusal refusal_of(const request& r) const;
     [[nodiscard]] bool has_own_name(std::string_view host) const;
+    [[nodiscard]] bool is_for_own_name(std::string_view target) const;
     [[nodiscard]] response respond(const request& r, std::string_view path) const;
     [[nodiscard]] response metrics_response(const request& r) const;
     void add_time(const colimit::http::verdict& v, std::chrono::steady_clock::duration time);

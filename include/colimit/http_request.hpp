@@ -73,13 +73,14 @@ class header_fields {
 
 /// A request. Everything in it may be chosen by the client, except `peer` and `user`.
 struct request {
-    /// The method in its own case: `GET`.
+    /// The method in its own case: `GET`. A server that lets `X-HTTP-Method-Override` replace it
+    /// passes the one that it runs.
     std::string_view method;
     /// The target as it was received, `/search?q=a%20b`, or in the absolute form
     /// `http://example.org/search?q=a%20b`. A server routes by `verdict::path`, or, if its router
     /// reads paths itself and otherwise than `normal_path`, passes the target that its router sees:
-    /// one that takes `%2F` for a slash, cuts `;parameters` or what follows `%00`, drops dots at
-    /// the end, ignores case, or does not join slashes before it removes `..`.
+    /// one that takes `%2F` or a backslash for a slash, cuts `;parameters` or what follows `%00`,
+    /// drops dots at the end, ignores case, or does not join slashes before it removes `..`.
     std::string_view target;
     /// The address of the connection's other end: a client or a proxy. A server on a unix socket
     /// passes an address that it trusts as a proxy, such as 127.0.0.1.

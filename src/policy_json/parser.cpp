@@ -164,7 +164,8 @@ document parse(std::string_view text, std::size_t most) {
     if (text.starts_with("\xef\xbb\xbf"))
         throw error{
             errc::invalid_policy,
-            "JSON: the document begins with a byte order mark (expected UTF-8 without one)"};
+            "JSON: the document begins with a byte order mark (expected UTF-8 without one: save it "
+            "without, or remove its first three bytes)"};
     boost_json::parse_options options;
     options.max_depth = limits::max_json_depth;
     boost_json::basic_parser<builder> parser{options};

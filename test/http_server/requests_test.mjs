@@ -213,6 +213,12 @@ test('what is not an acceptable request gets a response, and the connection ends
         'GET /events HTTP/1.1\r\nHost: evil.example.org\r\n\r\n': 421,
         'GET /events HTTP/1.1\r\nHost: evil.example.org:8080\r\n\r\n': 421,
         'GET /events HTTP/1.1\r\nHost: \r\n\r\n': 421,
+        // A target with a name replaces Host.
+        'GET http://evil.example.org/api/hello HTTP/1.1\r\nHost: localhost\r\n\r\n': 421,
+        'GET http://evil.example.org HTTP/1.1\r\nHost: localhost\r\n\r\n': 421,
+        'GET HTTPS://evil.example.org:80?a=/ HTTP/1.1\r\nHost: localhost\r\n\r\n': 421,
+        'GET http://localhost@evil.example.org/ HTTP/1.1\r\nHost: localhost\r\n\r\n': 421,
+        'GET http:///events HTTP/1.1\r\nHost: localhost\r\n\r\n': 421,
     };
     for (const [text, status] of Object.entries(responses)) {
         const received = await exchange(server.port, text);
@@ -223,6 +229,9 @@ test('what is not an acceptable request gets a response, and the connection ends
     for (const host of ['localhost', 'LOCALHOST:80', '127.0.0.1:8080', '[::1]', '[::1]:80', '::1', 'app'])
         assert.match(await exchange(server.port, `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
             /^HTTP\/1\.1 200 /, host);
+    for (const target of ['http://localhost/', 'http://127.0.0.1:80', 'http://a@app/', '/?u=http://evil.example.org'])
+        assert.match(await exchange(server.port, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
+            /^HTTP\/1\.1 200 /, target);
     assert.match(await exchange(server.port, 'GET / HTTP/1.0\r\n\r\n'), /^HTTP\/1\.0 200 /);
     const both = await exchange(server.port, 'GET /icon.svg HTTP/1.1\r\nHost: x\r\n\r\n'
         + 'GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');

@@ -49,7 +49,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_json_is_refused_with_line_and_column) {
     check("{\"policies\": {}} x", "JSON, line 1, column 18: something follows the end of the "
                                   "document");
     check("\xef\xbb\xbf{\"policies\": {}}",
-          "JSON: the document begins with a byte order mark (expected UTF-8 without one)");
+          "JSON: the document begins with a byte order mark (expected UTF-8 without one: save it "
+          "without, or remove its first three bytes)");
     check("{\"policies\": {", "JSON, line 1, column 15: the document ends too early");
     check("{'policies': {}}", "JSON, line 1, column 2: syntax error");
     check("{\"policies\": {}} // none", "JSON, line 1, column 18: something follows the end of "

@@ -168,6 +168,27 @@ BOOST_AUTO_TEST_CASE(whatever_programs_write_in_front_of_a_line_is_not_taken_for
                    client);
 }
 
+BOOST_AUTO_TEST_CASE(a_second_address_is_found_in_each_form) {
+    const auto with_user = [](std::string_view user) {
+        return "10.0.0.5 - " + std::string{user} + " [17/May/2015:10:05:03 +0000]" +
+               std::string{rest};
+    };
+    for (const std::string_view user :
+         {"203.0.113.7",          "203.0.113.7:1024",     "203.0.113.7, 10.0.0.7",
+          "203.0.113.7,10.0.0.7", "203.0.113.7;10.0.0.7", "\"203.0.113.7, 10.0.0.7\"",
+          "\"203.0.113.7\"",      "'203.0.113.7'",        "[203.0.113.7]",
+          "(203.0.113.7)",        "<203.0.113.7>",        "{203.0.113.7}",
+          "203.0.113.7|anna",     "for=203.0.113.7",      "for=\"[2001:db8::1]:44\"",
+          "/203.0.113.7:1024",    "2001:db8::1",          "[2001:db8::1]",
+          "[2001:db8::1]:44",     "unknown, 203.0.113.7", "anna\t203.0.113.7"})
+        BOOST_TEST(problem(with_user(user)) ==
+                       "has a second address, so the first one may not be that of the client",
+                   user);
+    for (const std::string_view user : {"anna", "anna@example.org", "a.b:c", "anna [x] (b)", "10",
+                                        "CORP/anna", "1.2.3", "12:30", "cn=anna,ou=x"})
+        BOOST_TEST(is_read(with_user(user)), user);
+}
+
 BOOST_AUTO_TEST_CASE(a_format_without_users_is_read) {
     for (const std::string_view middle : {"", " -"}) {
         const auto text =

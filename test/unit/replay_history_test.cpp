@@ -218,6 +218,26 @@ BOOST_AUTO_TEST_CASE(a_client_is_known_again) {
     BOOST_TEST(log.requests[2].client == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_log_whose_clients_are_mostly_no_hosts_is_refused) {
+    const auto log_of = [](const std::vector<std::string>& clients) {
+        std::string text;
+        for (const auto& client : clients)
+            text += line(client, "10:00:00");
+        return text;
+    };
+    using names = std::vector<std::string>;
+    for (const auto& clients :
+         {names{"a1b2c300", "a1b2c301"}, names{"web-0"}, names{"u4000", "u4001", "192.0.2.1"},
+          names{"unknown"}, names{"_"}, names{"a1b2c300", "unknown", "2001:db8::1"}})
+        BOOST_TEST(load_problem(log_of(clients)) ==
+                   " has words such as '" + clients[0] +
+                       "' where the client should be: most are neither addresses nor host names, "
+                       "which have a dot");
+    for (const auto& clients : {names{"localhost"}, names{"a.example", "printer"},
+                                names{"192.0.2.1", "2001:db8::1", "printer"}})
+        BOOST_TEST(load(log_of(clients)).clients.size() == clients.size());
+}
+
 BOOST_AUTO_TEST_CASE(requests_are_sorted_by_time_and_those_of_one_second_keep_their_order) {
     std::vector<replay::request> requests{request_at(5, 0), request_at(3, 1), request_at(5, 2),
                                           request_at(3, 3), request_at(4, 4), request_at(6, 5)};

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(replay_json)
 
@@ -107,6 +108,38 @@ BOOST_AUTO_TEST_CASE(lines_without_the_fields_are_reported_with_the_reason) {
     BOOST_TEST(key_in("id", R"({"id": 1,)").starts_with("! is not valid: JSON"));
 }
 
+BOOST_AUTO_TEST_CASE(a_key_is_the_address_of_one_client_or_none) {
+    const auto read = [](std::string_view key) {
+        return key_in("id", R"({"ts": 1, "id": ")" + std::string{key} + R"("})");
+    };
+    for (const std::string_view key :
+         {"203.0.113.9, 10.0.0.7", "203.0.113.9,10.0.0.7", "203.0.113.9 10.0.0.7",
+          "203.0.113.9;10.0.0.7", "203.0.113.9|10.0.0.7", "203.0.113.9\\t10.0.0.7",
+          "unknown, 203.0.113.9", "203.0.113.9, unknown", "[2001:db8::1]:44 10.0.0.7",
+          "[2001:db8::1],10.0.0.1"})
+        BOOST_TEST(read(key) == "! the key is a list of addresses, not the address of one client",
+                   key);
+    for (const std::string_view key :
+         {"for=203.0.113.9;p=1", "For=203.0.113.9", "proto=http;for=203.0.113.9", "by=a; for=_x"})
+        BOOST_TEST(read(key) == "! the key is a field Forwarded, not the address of one client",
+                   key);
+    for (const std::string_view key :
+         {"/203.0.113.9:1", "/203.0.113.9", "/2001:db8::1", "tcp:203.0.113.9:1",
+          "ipv4:203.0.113.9:1", "ipv6:[2001:db8::1]:1", "host/203.0.113.9:1", "a=203.0.113.9:1"})
+        BOOST_TEST(read(key) == "! the key has text in front of an address, so it is not the "
+                                "address of one client",
+                   key);
+    for (const std::string_view key :
+         {"203.0.113.9", "203.0.113.9:1", "[2001:db8::1]", "[2001:db8::1]:44", "2001:db8::1:2",
+          "anna 203.0.113.9", "203.0.113.9;route=/a", "ip=203.0.113.9;route=/login", "Ann, Bob",
+          "tenant:42", "tenant:203.0.113.9", "http://203.0.113.9:80", "form=a;b", "a b",
+          "12:30:00"})
+        BOOST_TEST(read(key) == key);
+    BOOST_TEST(read(" 203.0.113.9  ") == "203.0.113.9");
+    BOOST_TEST(read("anna\\t") == "anna");
+    BOOST_TEST(read("  ") == "! the key is empty");
+}
+
 BOOST_AUTO_TEST_CASE(a_line_counts_whatever_bytes_a_client_has_sent) {
     const auto with_agent = [](std::string_view agent) {
         return R"({"ts": 1, "id": "anna", "agent": ")" + std::string{agent} + R"("})";
@@ -180,19 +213,71 @@ BOOST_AUTO_TEST_CASE(one_policy_of_a_document_has_its_own_keys) {
     BOOST_TEST(checks(of("login", false), "", "", "anna") == "login anna");
 }
 
+BOOST_AUTO_TEST_CASE(a_rule_in_shadow_mode_is_replayed_as_if_it_denied) {
+    const replay::limits tried{colimit::parse_policy_document(R"({
+        "policies": {"a": {"rules": "5/h shadow; 9/d named day"},
+                     "b": {"rules": "7/h burst 9", "shadow": true, "prevent_duplicate": "2s",
+                           "prefix": "app", "storage": "shared_hash"},
+                     "c": {"rules": "100/h", "shadow": true, "leases": "1s"}},
+        "routes": [{"path": "/a", "policy": "a"}, {"path": "/b", "policy": "b"},
+                   {"path": "/*", "policy": "c"}]})")};
+    BOOST_TEST(tried.rules() ==
+                   (std::vector<std::string>{"a: 5/h (shadow: here it denies)", "a: 9/d named day",
+                                             "b: 7/h burst 9 (shadow: here it denies)",
+                                             "c: 100/h (shadow: here it denies)"}),
+               boost::test_tools::per_element());
+    using colimit::gcra;
+    const std::vector<colimit::policy> same{
+        colimit::policy{"a", gcra(5, hours{1}), gcra(9, hours{24}).named("day")},
+        colimit::policy{"b", gcra(7, hours{1}).burst(9)}.prevent_duplicate(seconds{2}),
+        colimit::policy{"c", gcra(100, hours{1})}.with_leases(seconds{1})};
+    for (std::size_t i = 0; i < same.size(); ++i)
+        BOOST_TEST(
+            (tried.policies().at(i) == same[i].with_failure_mode(colimit::failure_mode::error)));
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_is_a_trusted_proxy_is_not_one) {
+    const auto document = colimit::parse_policy_document(R"({
+        "trusted_proxies": ["10.0.0.0/8", "2001:db8::/32"],
+        "policies": {"net": "5/m", "user": {"rules": "5/m", "key": "user|ip"},
+                     "all": {"rules": "5/m", "key": "global"}},
+        "routes": [{"path": "/free", "policies": []}, {"path": "/user", "policy": "user"},
+                   {"path": "/all", "policy": "all"}, {"path": "/*", "policy": "net"}]})");
+    const std::string proxy = "the client is a trusted proxy of the document, so its line does not "
+                              "say whose request it was: let the server log the client's own "
+                              "address";
+    const replay::limits routes{document};
+    for (const std::string_view client : {"10.0.0.5", "::ffff:10.0.0.5", "2001:db8::1"}) {
+        BOOST_TEST(checks(routes, "GET", "/", client) == proxy);
+        BOOST_TEST(checks(routes, "GET", "/user", client) == proxy);
+        BOOST_TEST(checks(routes, "GET", "/user", client, "anna") == "user user=anna");
+        BOOST_TEST(checks(routes, "GET", "/all", client) == "all global");
+        BOOST_TEST(checks(routes, "GET", "/free", client) == "");
+        BOOST_TEST(checks(replay::limits{document, "net", true}, "GET", "/", client) == proxy);
+        BOOST_TEST(checks(replay::limits{document, "net", false}, "", "", client) == proxy);
+        BOOST_TEST(checks(replay::limits{document, "all", false}, "", "", client) == "all global");
+    }
+    BOOST_TEST(checks(routes, "GET", "/", "192.0.2.7") == "net ip=192.0.2.7");
+    const replay::limits counted{colimit::parse_policy_document(R"({"trusted_proxies": 1,
+        "policies": {"net": "5/m"}, "routes": [{"path": "/*", "policy": "net"}]})")};
+    BOOST_TEST(checks(counted, "GET", "/", "10.0.0.5") == "net ip=10.0.0.5");
+}
+
 BOOST_AUTO_TEST_CASE(the_spellings_of_an_address_are_one_client) {
     const replay::limits tried{colimit::policy{colimit::gcra(1, seconds{1})}};
     BOOST_TEST(!tried.has_keys());
-    for (const std::string_view text : {"192.0.2.7", "::ffff:192.0.2.7", "::FFFF:c000:207",
-                                        "192.0.2.7:1", "192.0.2.7:65535", "[::ffff:192.0.2.7]:443"})
+    for (const std::string_view text :
+         {"192.0.2.7", "::ffff:192.0.2.7", "::FFFF:c000:207", "192.0.2.7:1", "192.0.2.7:65535",
+          "[::ffff:192.0.2.7]:443", "[::ffff:192.0.2.7]", "[192.0.2.7]"})
         BOOST_TEST(tried.client_of(text) == "192.0.2.7", text);
     for (const std::string_view text :
          {"2001:db8:0:1::7", "2001:DB8::1:0:0:0:8", "2001:db8:0:1:ffff:ffff:ffff:ffff",
-          "[2001:db8:0:1::7]:443"})
+          "[2001:db8:0:1::7]:443", "[2001:db8:0:1::7]"})
         BOOST_TEST(tried.client_of(text) == "2001:db8:0:1::/64", text);
     for (const std::string_view text :
          {"anna", "host.example", "host.example:443", "tenant:42", "192.0.2.7:", "192.0.2.7:x",
-          "[2001:db8::7]:", "[]:1", "[:1", "]:1", ":1", ":", "", "a:b:c", "192.0.2:80"})
+          "[2001:db8::7]:", "[2001:db8::7", "[]:1", "[]", "[", "[x]", "[:1", "]:1", ":1", ":", "",
+          "a:b:c", "192.0.2:80"})
         BOOST_TEST(tried.client_of(text) == text);
 }
 

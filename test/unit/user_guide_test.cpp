@@ -271,13 +271,13 @@ asio::awaitable<void> work(std::uint64_t token) {
 
 asio::awaitable<bool> run_job(colimit::limiter& limiter, std::string_view tenant) {
     asio::cancellation_signal lost; // must outlive the slot
-    auto place = co_await limiter.acquire(tenant, jobs, {.max_wait = 5s});
-    if (!place)
-        co_return false; // place.decision() says why, and when a place is free at the latest
-    place.cancel_when_lost(lost);
-    co_await asio::co_spawn(co_await asio::this_coro::executor, work(place.fencing_token()),
+    auto slot = co_await limiter.acquire(tenant, jobs, {.max_wait = 5s});
+    if (!slot)
+        co_return false; // slot.decision() says why, and when a slot is free at the latest
+    slot.cancel_when_lost(lost);
+    co_await asio::co_spawn(co_await asio::this_coro::executor, work(slot.fencing_token()),
                             asio::bind_cancellation_slot(lost.slot(), asio::use_awaitable));
-    co_return true; // the destructor gives the place back
+    co_return true; // the destructor gives the slot back
 }
 
 asio::awaitable<void> run_jobs(colimit::limiter& limiter) {
@@ -360,7 +360,8 @@ BOOST_AUTO_TEST_CASE(documents) {
      "routes": [
        {"path": "/health", "policies": []},
        {"path": "/login", "methods": ["POST"], "policies": ["login", "api"]},
-       {"path": "/api/*", "policy": "api"}
+       {"path": "/api/*", "policy": "api"},
+       {"path": "/*", "policy": "api"}
      ]}
     )");
     BOOST_TEST(document.policies_of(1).size() == 2U);

@@ -2,6 +2,7 @@
 //
 // What a decision says, for people and for scripts.
 
+#include <colimit/detail/access.hpp>
 #include <tool/frame/decision_text.hpp>
 #include <tool/frame/format.hpp>
 #include <tool/frame/output.hpp>
@@ -38,8 +39,8 @@ using std::chrono::microseconds;
     return reset_after == 0us ? "all of it is left" : "all of it in " + time_text(reset_after);
 }
 
-[[nodiscard]] std::string rule_line(const colimit::rule& r, const colimit::rule_status& s) {
-    auto text = "  " + to_string(r) + ": " + left_text(s.balance, s.limit);
+[[nodiscard]] std::string rule_line(const std::string& r, const colimit::rule_status& s) {
+    auto text = "  " + r + ": " + left_text(s.balance, s.limit);
     if (s.retry_after == colimit::never_again)
         return text + ", never allows this cost\n";
     if (s.retry_after != 0us)
@@ -64,6 +65,11 @@ using std::chrono::microseconds;
 
 } // namespace
 
+std::string rule_text(const colimit::policy& p, std::size_t rule) {
+    const auto& r = p[rule];
+    return to_string(r.shadow(r.is_shadow() || colimit::detail::access::options(p).shadow));
+}
+
 std::string decision_headline(const colimit::policy& p, const colimit::decision& d) {
     if (d.outcome == colimit::outcome::never)
         return "never allowed: the cost exceeds the limit of " + std::to_string(d.limit) + ", " +
@@ -77,7 +83,7 @@ std::string decision_headline(const colimit::policy& p, const colimit::decision&
 std::string decision_text(const colimit::policy& p, const colimit::decision& d) {
     auto text = decision_headline(p, d) + '\n';
     for (std::size_t i = 0; i < d.rules.size(); ++i)
-        text += rule_line(p[i], d.rules[i]);
+        text += rule_line(rule_text(p, i), d.rules[i]);
     return text;
 }
 
@@ -87,7 +93,7 @@ boost::json::object decision_object(std::string_view key, const colimit::policy&
     for (std::size_t i = 0; i < d.rules.size(); ++i) {
         const auto& s = d.rules[i];
         rules.push_back(boost::json::object{{"name", p[i].name()},
-                                            {"rule", to_string(p[i])},
+                                            {"rule", rule_text(p, i)},
                                             {"limit", s.limit},
                                             {"balance", s.balance},
                                             {"retry_after_us", time_value(s.retry_after)},

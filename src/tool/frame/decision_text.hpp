@@ -9,10 +9,14 @@
 
 #include <boost/json/object.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace tool {
+
+/// Returns a rule's text, with `shadow` also if its policy is in shadow mode.
+[[nodiscard]] std::string rule_text(const colimit::policy& p, std::size_t rule);
 
 /// Returns the first line of `decision_text`, without a line break.
 [[nodiscard]] std::string decision_headline(const colimit::policy& p, const colimit::decision& d);

@@ -5,6 +5,7 @@
 #include <base/bytes.hpp>
 #include <http/address_text.hpp>
 #include <tool/replay/access_log.hpp>
+#include <tool/replay/limits.hpp>
 #include <tool/replay/times.hpp>
 
 #include <algorithm>
@@ -46,16 +47,8 @@ std::string_view client_problem(std::string_view client) noexcept {
     return {};
 }
 
-/// Returns whether a user's name has an address, as the rest of `10.0.0.5 - 192.0.2.7 - anna` has.
-bool has_address(std::string_view user) noexcept {
-    while (!user.empty()) {
-        const auto word = user.substr(0, user.find(' '));
-        if (colimit::http::parse_address(word))
-            return true;
-        user.remove_prefix(std::min(word.size() + 1, user.size()));
-    }
-    return false;
-}
+/// What may stand around an address, as in `10.0.0.5 - "192.0.2.7, 10.0.0.6" - anna`.
+constexpr std::string_view around_addresses = " \t,;|=/\"'()[]{}<>";
 
 struct user_reading {
     std::string_view user; ///< empty: none
@@ -73,7 +66,7 @@ user_reading read_user(std::string_view text) noexcept {
                 "in front of the client, such as a virtual host, a time, or the name of a program "
                 "or container"};
     const auto user = text.substr(identity.size() + 1);
-    if (has_address(user))
+    if (has_address(user, around_addresses))
         return {{}, "has a second address, so the first one may not be that of the client"};
     return {user == "-" ? std::string_view{} : user, {}};
 }

@@ -111,6 +111,20 @@ class reader {
     bool has_zero_ = false;
 };
 
+/// Returns whether a resolver may have made this name: in DNS names have a dot.
+bool is_host(std::string_view client) noexcept {
+    return client == "localhost" || client.find_first_of(".:") != std::string_view::npos;
+}
+
+/// Request ids, users or containers as the first words of lines would be so many clients.
+void require_hosts(const std::string& path, const std::deque<std::string>& clients) {
+    if (2 * static_cast<std::size_t>(std::ranges::count_if(clients, is_host)) < clients.size())
+        throw input_error{escaped(path) + " has words such as '" +
+                          escaped(*std::ranges::find_if_not(clients, is_host)) +
+                          "' where the client should be: most are neither addresses nor host "
+                          "names, which have a dot"};
+}
+
 } // namespace
 
 history load(const std::string& path, const limits& tried, const std::optional<json_fields>& json,
@@ -129,6 +143,8 @@ history load(const std::string& path, const limits& tried, const std::optional<j
     if (lines.result().requests.empty())
         throw input_error{escaped(path) + ' ' + lines.problem()};
     auto result = std::move(lines.result());
+    if (!json)
+        require_hosts(path, result.clients);
     result.out_of_order = put_in_order(result.requests);
     return result;
 }

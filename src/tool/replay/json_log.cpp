@@ -8,6 +8,7 @@
 
 #include <base/bytes.hpp>
 #include <colimit/error.hpp>
+#include <http/blanks.hpp>
 #include <tool/frame/format.hpp>
 
 #include <algorithm>
@@ -94,16 +95,17 @@ log_reading json_reader::read(std::string_view text) {
     problem_.clear();
     if (!parse(text) && !parse(repaired(text)))
         return {{}, problem_};
-    const auto key = text_at(last_, fields_.key);
+    auto key = text_at(last_, fields_.key);
     const auto time = text_at(last_, fields_.time);
     if (!key || !time) {
         problem_ = "has no text or number '" + (key ? fields_.time : fields_.key) + "'";
         return {{}, problem_};
     }
+    key = colimit::http::without_blanks(*key);
     if (key->empty() || key->size() > longest_key)
         return {{}, key->empty() ? "the key is empty" : "the key is longer than 255 bytes"};
-    if (is_list_of_addresses(*key))
-        return {{}, "the key is a list of addresses, not the address of one client"};
+    if (const auto problem = key_problem(*key); !problem.empty())
+        return {{}, problem};
     const auto [moment, problem] = read_any_time(*time);
     if (!problem.empty())
         return {{}, problem};

@@ -6,21 +6,28 @@
 #include <tool/replay/limits.hpp>
 
 #include <base/bytes.hpp>
+#include <colimit/detail/access.hpp>
 #include <colimit/http_request.hpp>
 #include <colimit/key.hpp>
+#include <colimit/limits.hpp>
 #include <http/address_text.hpp>
 #include <http/blanks.hpp>
+#include <rule_text/cursor.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace tool::replay {
 
 namespace {
 
-/// Returns the address of `192.0.2.7:443` or `[2001:db8::7]:443`, and other texts unchanged.
+/// Returns the address of `192.0.2.7:443`, `[2001:db8::7]:443` or `[2001:db8::7]`, and other texts
+/// unchanged.
 [[nodiscard]] std::string_view without_port(std::string_view text) noexcept {
     const auto is_bracketed = text.starts_with('[');
+    if (is_bracketed && text.ends_with(']'))
+        return text.substr(1, text.size() - 2);
     const auto colon = is_bracketed ? text.rfind("]:") + 1 : text.find(':');
     const auto port = text.substr(std::min(colon + 1, text.size()));
     if (port.empty() || !std::ranges::all_of(port, colimit::detail::is_digit))
@@ -28,10 +35,66 @@ namespace {
     return is_bracketed ? text.substr(1, colon - 2) : text.substr(0, colon);
 }
 
+[[nodiscard]] bool is_address(std::string_view text) noexcept {
+    return colimit::http::parse_address(without_port(colimit::http::without_blanks(text)))
+        .has_value();
+}
+
+/// Returns how many of the words between these characters are addresses.
+[[nodiscard]] std::size_t addresses_in(std::string_view text,
+                                       std::string_view separators) noexcept {
+    std::size_t count = 0;
+    while (!text.empty()) {
+        const auto word = text.substr(0, text.find_first_of(separators));
+        count += is_address(word) ? 1U : 0U;
+        text.remove_prefix(std::min(word.size() + 1, text.size()));
+    }
+    return count;
+}
+
+/// Returns whether a text is a value of the field `Forwarded`, such as `proto=http;for=192.0.2.7`.
+[[nodiscard]] bool is_forwarded(std::string_view text) noexcept {
+    while (!text.empty()) {
+        const auto pair = text.substr(0, text.find_first_of(",; "));
+        if (colimit::text::same_word(pair.substr(0, 4), "for="))
+            return true;
+        text.remove_prefix(std::min(pair.size() + 1, text.size()));
+    }
+    return false;
+}
+
+/// Returns whether a text ends with an address and its port, as in `/192.0.2.7:443` or
+/// `tcp:192.0.2.7:443`, but is no URL. The port would make a client of each connection.
+[[nodiscard]] bool has_text_in_front(std::string_view text) noexcept {
+    if (text.find("://") != std::string_view::npos)
+        return false;
+    if (text.starts_with('/') && is_address(text.substr(1)))
+        return true;
+    for (auto at = text.find_first_of("/=:@"); at != std::string_view::npos;
+         at = text.find_first_of("/=:@", at + 1))
+        if (const auto rest = text.substr(at + 1);
+            without_port(rest).size() != rest.size() && is_address(rest))
+            return true;
+    return false;
+}
+
 /// Returns whether all requests have one key.
 [[nodiscard]] bool is_for_all(const colimit::http::key_template& key) {
     const auto text = to_string(key);
     return text == "global" || text.starts_with("global+tag:");
+}
+
+/// Returns the policy as it decides without shadow mode, which is what a replay is to find out. Its
+/// keys are those of the run alone: a prefix of its own would find those of a service, and packed
+/// states could not be removed.
+[[nodiscard]] colimit::policy enforced(const colimit::policy& p) {
+    std::vector<colimit::rule> rules;
+    for (const auto& r : p.rules())
+        rules.push_back(r.shadow(false));
+    auto made = colimit::policy{p.name(), rules}.with_failure_mode(colimit::failure_mode::error);
+    if (const auto period = colimit::detail::access::options(p).prevent_duplicate; period != 0)
+        made = made.prevent_duplicate(std::chrono::microseconds{period});
+    return p.leases().count() != 0 ? made.with_leases(p.leases()) : made;
 }
 
 /// Returns whether a route has the policy; others are for calls of the program.
@@ -45,22 +108,32 @@ namespace {
 
 } // namespace
 
-bool is_list_of_addresses(std::string_view text) {
-    const auto is_address = [](std::string_view one) {
-        return colimit::http::parse_address(without_port(colimit::http::without_blanks(one)))
-            .has_value();
-    };
-    return text.find(',') != std::string_view::npos &&
-           (is_address(text.substr(0, text.find(','))) ||
-            is_address(text.substr(text.rfind(',') + 1)));
+bool has_address(std::string_view text, std::string_view separators) noexcept {
+    return addresses_in(text, separators) != 0;
+}
+
+std::string_view key_problem(std::string_view key) noexcept {
+    if (is_address(key))
+        return {};
+    const auto comma = key.find(',');
+    if (addresses_in(key, ",;| \t") > 1 ||
+        (comma != std::string_view::npos &&
+         (is_address(key.substr(0, comma)) || is_address(key.substr(key.rfind(',') + 1)))))
+        return "the key is a list of addresses, not the address of one client";
+    if (is_forwarded(key))
+        return "the key is a field Forwarded, not the address of one client";
+    if (has_text_in_front(key))
+        return "the key has text in front of an address, so it is not the address of one client";
+    return {};
 }
 
 void limits::add(const colimit::policy& p) {
-    // Packed states could not be removed from a server.
-    policies_.push_back(
-        p.with_storage(colimit::storage::per_key).with_failure_mode(colimit::failure_mode::error));
-    first_rule_.push_back(rule_count_);
-    rule_count_ += p.size();
+    const auto is_shadow = colimit::detail::access::options(p).shadow;
+    policies_.push_back(enforced(p));
+    first_rule_.push_back(rules_.size());
+    for (std::size_t i = 0; i < p.size(); ++i)
+        rules_.push_back(to_string(policies_.back()[i]) +
+                         (is_shadow || p[i].is_shadow() ? " (shadow: here it denies)" : ""));
 }
 
 limits::limits(const colimit::policy& each) {
@@ -82,16 +155,15 @@ limits::limits(colimit::policy_document document, std::string_view policy, bool 
 
 std::vector<std::string> limits::rules() const {
     const auto is_named = document_ && chosen_ == nullptr;
-    std::vector<std::string> texts;
-    for (const auto& p : policies_)
-        for (const auto& rule : p.rules())
-            texts.push_back(is_named ? std::string{p.name()} + ": " + to_string(rule)
-                                     : to_string(rule));
+    auto texts = rules_;
+    for (std::size_t i = 0; is_named && i < policies_.size(); ++i)
+        for (std::size_t r = 0; r < policies_[i].size(); ++r)
+            texts[first_rule_[i] + r].insert(0, std::string{policies_[i].name()} + ": ");
     return texts;
 }
 
 std::string limits::client_of(std::string_view written) const {
-    if (written.find(':') == std::string_view::npos) // an address of IPv4 has one form
+    if (written.find_first_of(":[") == std::string_view::npos) // an address of IPv4 has one form
         return std::string{written};
     const auto address = colimit::http::parse_address(without_port(written));
     if (!address)
@@ -114,9 +186,17 @@ limits::call_reading limits::call_of(const log_line& line) const {
         return {};
     if (chosen_ != nullptr && is_for_all(chosen_->key))
         return {{{0, "global"}}, {}};
+    const auto client =
+        colimit::http::parse_address(has_requests_ ? line.client : without_port(line.client));
+    constexpr std::string_view proxy = "the client is a trusted proxy of the document, so its line "
+                                       "does not say whose request it was: let the server log the "
+                                       "client's own address";
+    // A count of proxies says nothing about the addresses in a log, so no hop is within it.
+    const auto is_proxy =
+        client && document_->trusted_proxies().trusts(colimit::http::canonical(*client),
+                                                      colimit::limits::max_proxies);
     if (!has_requests_)
-        return {{{0, client_of(line.client)}}, {}};
-    const auto client = colimit::http::parse_address(line.client);
+        return is_proxy ? call_reading{{}, proxy} : call_reading{{{0, client_of(line.client)}}, {}};
     if (!client)
         return {{},
                 chosen_ != nullptr ? "the client is not an address, which the keys need"
@@ -129,11 +209,15 @@ limits::call_reading limits::call_of(const log_line& line) const {
         .prefixes = prefixes_,
         .route = route ? std::string_view{routes[*route].path()} : std::string_view{},
         .user = user};
+    const auto own = colimit::key::address(*client, prefixes_);
     call_reading result;
     for (const auto& each : limiting) {
         const auto place = std::ranges::find(policies_, each.limit.name(), &colimit::policy::name);
-        result.checks.push_back({static_cast<std::size_t>(place - policies_.begin()),
-                                 std::string{each.key.key_of(request, context).view()}});
+        std::string key{each.key.key_of(request, context).view()};
+        if (is_proxy && key.find(own.view()) != std::string::npos)
+            return {{}, proxy};
+        result.checks.push_back(
+            {static_cast<std::size_t>(place - policies_.begin()), std::move(key)});
     }
     return result;
 }

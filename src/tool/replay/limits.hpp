@@ -22,9 +22,12 @@
 
 namespace tool::replay {
 
-/// Returns whether a text has several addresses, as `X-Forwarded-For` does: no client is all of
-/// them.
-[[nodiscard]] bool is_list_of_addresses(std::string_view text);
+/// Returns whether one of the words between these characters is an address, perhaps with its port.
+[[nodiscard]] bool has_address(std::string_view text, std::string_view separators) noexcept;
+
+/// Returns why a text with addresses is not a client; empty if it may be one. Lists, as proxies
+/// write them, and texts with the port of a connection would be many clients.
+[[nodiscard]] std::string_view key_problem(std::string_view key) noexcept;
 
 /// One key of a request, and an index of `limits::policies`.
 struct check {
@@ -55,7 +58,8 @@ class limits {
     /// prefix. What is not an address is returned as it is.
     [[nodiscard]] std::string client_of(std::string_view written) const;
 
-    /// Returns the rules of all policies, one after another, as text.
+    /// Returns the rules of all policies, one after another, as text. Those in shadow mode say that
+    /// they deny here.
     [[nodiscard]] std::vector<std::string> rules() const;
     /// Returns the index in `rules()` of a policy's first rule.
     [[nodiscard]] std::size_t first_rule(std::size_t policy) const noexcept {
@@ -77,7 +81,7 @@ class limits {
 
     std::vector<colimit::policy> policies_; ///< in the order of names
     std::vector<std::size_t> first_rule_;
-    std::size_t rule_count_ = 0;
+    std::vector<std::string> rules_; ///< of all policies, without the names of these
     colimit::address_prefixes prefixes_;
     std::optional<colimit::policy_document> document_; ///< that makes the keys
     const colimit::keyed_policy* chosen_ = nullptr;    ///< of the document; nullptr: the routes

@@ -66,10 +66,11 @@ class player {
     std::vector<verdict> play() {
         callers_.connect(5s);
         const auto failure = play_requests();
-        if (!is_in_memory_)
-            forget_keys();
+        const auto is_clean = is_in_memory_ || forget_keys();
         if (callers_.signal() != 0)
-            throw interrupted{callers_.signal(), "interrupted; nothing is left on the server"};
+            throw interrupted{callers_.signal(), is_clean
+                                                     ? "interrupted; nothing is left on the server"
+                                                     : "interrupted"};
         if (failure)
             callers_.rethrow(failure);
         return std::move(verdicts_);
@@ -119,12 +120,15 @@ class player {
                 tried_.first_rule(checks[d.limiting_check].policy) + d.limiting_rule);
     }
 
-    /// Resets all keys that may have been used, which is harmless for the others.
-    void forget_keys() {
+    /// Resets all keys that may have been used, which is harmless for the others. Returns whether
+    /// none is left.
+    bool forget_keys() {
         keys_ = keys_of(log_, tried_);
-        if (callers_.run(std::min(most_calls, keys_.size()), [this] { return forget_some(); }))
-            std::cerr << "colimit replay: some keys of this run are left on the server; they end "
-                         "by themselves, within an hour or when the rules have recovered\n";
+        if (!callers_.run(std::min(most_calls, keys_.size()), [this] { return forget_some(); }))
+            return true;
+        std::cerr << "colimit replay: what this run may have written was not removed; such keys "
+                     "end by themselves, within an hour or when the rules have recovered\n";
+        return false;
     }
 
     asio::awaitable<void> forget_some() {

@@ -92,7 +92,7 @@ std::string recovery_text(const colimit::policy& p, const recovery& r) {
     auto text = decision_headline(p, r.now) + '\n';
     for (std::size_t i = 0; i < p.size(); ++i) {
         const auto& s = r.now.rules[i];
-        text += "  rule " + std::string{p[i].name()} + " (" + to_string(p[i]) +
+        text += "  rule " + std::string{p[i].name()} + " (" + rule_text(p, i) +
                 "): " + std::to_string(s.balance) + " of " + std::to_string(s.limit) + " left" +
                 returns_text(r.returns[i]) + '\n';
     }
