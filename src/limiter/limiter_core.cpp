@@ -41,23 +41,13 @@ constexpr std::size_t handlers_per_thread = 32;
     return asio::make_strand(executor);
 }
 
-/// Returns whether calls may be decided without the server, whose clock is that of the calls then.
-[[nodiscard]] bool may_cache(const config& c, bool has_server) {
-    return has_server && c.advanced.mode != execution_mode::multi && !c.advanced.clock;
-}
-
-[[nodiscard]] std::optional<deny_cache> make_deny_cache(const config& c, bool has_server) {
-    if (!may_cache(c, has_server) || c.advanced.deny_cache == 0)
+/// Returns a table of decisions without the server; none if calls have a clock of their own.
+template<class Table, class... Arguments>
+[[nodiscard]] std::optional<Table> make_table(const config& c, bool has_server, std::size_t size,
+                                              Arguments... arguments) {
+    if (!has_server || size == 0 || c.advanced.mode == execution_mode::multi || c.advanced.clock)
         return std::nullopt;
-    return std::optional<deny_cache>{
-        std::in_place, c.advanced.deny_cache,
-        std::chrono::microseconds{c.advanced.deny_cache_max_age}.count(), steady_now};
-}
-
-[[nodiscard]] std::optional<lease_table> make_leases(const config& c, bool has_server) {
-    if (!may_cache(c, has_server) || c.advanced.max_leases == 0)
-        return std::nullopt;
-    return std::optional<lease_table>{std::in_place, c.advanced.max_leases, steady_now};
+    return std::optional<Table>{std::in_place, size, arguments..., steady_now};
 }
 
 } // namespace
@@ -69,7 +59,10 @@ limiter_core::limiter_core(asio::any_io_executor executor, const config& setting
       own_executor_(settings.thread_safe ? strand_on(executor_) : executor_),
       calls_(std::make_shared<call_pool>(settings.thread_safe)), lock_(calls_->lock),
       thread_check_(executor_, settings.thread_safe), clock_(settings.advanced.clock),
-      denials_(make_deny_cache(settings, has_server)), leases_(make_leases(settings, has_server)),
+      denials_(make_table<deny_cache>(
+          settings, has_server, settings.advanced.deny_cache,
+          std::chrono::microseconds{settings.advanced.deny_cache_max_age}.count())),
+      leases_(make_table<lease_table>(settings, has_server, settings.advanced.max_leases)),
       waits_(*this, settings.advanced.max_waiting), slots_(*this),
       filters_(*this, settings.on_event),
       counter_(std::chrono::microseconds{settings.timeout}.count()),

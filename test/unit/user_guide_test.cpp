@@ -113,6 +113,15 @@ BOOST_AUTO_TEST_CASE(events_for_a_log) {
     BOOST_TEST(!!settings.on_event);
 }
 
+BOOST_AUTO_TEST_CASE(a_log_of_connections) {
+    colimit::config settings;
+    settings.log = {.level = colimit::log_level::debug,
+                    .write = [](colimit::log_level level, std::string_view line) {
+                        std::clog << to_string(level) << ": " << line << '\n';
+                    }};
+    BOOST_TEST(!!settings.log.write);
+}
+
 BOOST_AUTO_TEST_CASE(metrics_of_a_limiter) {
     asio::io_context context;
     colimit::config settings;

@@ -164,7 +164,8 @@ void stream::try_next(const listener& to) {
 /// Writes a line about the address that is being tried.
 void stream::log_address(std::string_view what) const noexcept {
     if (log_.logs(log_level::debug))
-        log_.write(log_level::debug, current_.address().to_string(), ":", current_.port(), ": ",
+        log_.write(log_level::debug,
+                   to_string(host_port{current_.address().to_string(), current_.port()}), ": ",
                    what);
 }
 

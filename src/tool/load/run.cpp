@@ -3,8 +3,8 @@
 // All callers on one thread. The clock ends the loop by itself, so that no timer competes with it.
 
 #include <tool/frame/many_callers.hpp>
-#include <tool/load/run.hpp>
 #include <tool/frame/server_options.hpp>
+#include <tool/load/run.hpp>
 #include <tool/server/servers.hpp>
 
 #include <boost/asio/awaitable.hpp>
