@@ -187,14 +187,14 @@ if all_or_nothing then
     end
 elseif left then
     for k, text in pairs(left.errors or {}) do note(k, 'e', text) end
-    local facts = log_counts -- of the other keys
+    local facts, has_facts = log_counts, #left < keys -- of the other keys
     for _, k in ipairs(left) do
         log_counts = nil
         calls.allow_ones(k)
         calls.finish()
-        if facts and log_counts then facts[k] = table.concat(log_counts) end
+        if facts and log_counts then facts[k], has_facts = table.concat(log_counts), true end
     end
-    log_counts = facts
+    log_counts = has_facts and facts or nil
 elseif allows_one then
     for k = 1, keys do calls.allow_ones(k) end
     calls.finish()

@@ -36,6 +36,7 @@ foreach(source IN LISTS sources)
     file(STRINGS ${source} lines REGEX "^#include <boost/")
     foreach(line IN LISTS lines)
         string(REGEX REPLACE "^#include <boost/([a-z_]+).*" "boost-\\1" part "${line}")
+        string(REPLACE "_" "-" part "${part}") # as ports are named
         if(NOT port MATCHES "\"${part}\"")
             message(FATAL_ERROR "the port does not depend on ${part}, which ${source} includes")
         endif()
