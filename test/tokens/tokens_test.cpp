@@ -317,8 +317,8 @@ BOOST_AUTO_TEST_CASE(a_call_is_cancelled_after_its_time) {
     auto server = test::redis_server{};
     server.stop();
     auto l = test::live{server.address(), [](config& c) {
-                            c.timeout = c.connect_timeout = 1h;
-                            c.request_ttl = 2h;
+                            c.timeout = c.advanced.connect_timeout = 1h;
+                            c.advanced.request_ttl = 2h;
                         }};
     auto checks = std::vector<check_item>{{.key = "a", .policy = thousand}};
     auto started = 0;
