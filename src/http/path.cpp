@@ -55,7 +55,7 @@ void append_escaped(std::string& out, char c) {
         const auto escaped = escaped_byte(segment);
         const auto c = escaped.value_or(segment.front());
         segment.remove_prefix(escaped ? 3 : 1);
-        if (is_plain(c) && !(escaped && kept.find(c) != std::string_view::npos))
+        if (is_plain(c) && (!escaped || kept.find(c) == std::string_view::npos))
             out += c;
         else
             append_escaped(out, c);

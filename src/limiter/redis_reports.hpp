@@ -50,7 +50,7 @@ class redis_reports {
         bool is_breaker_open;
     };
     /// Sends the events that follow from a comparison of the present state with the reported one.
-    void send_due(const snapshot& now) noexcept;
+    void send_due(const snapshot& p) noexcept;
     /// Returns when `send_due` has to be called even if nothing else happens.
     [[nodiscard]] std::int64_t next_event() const noexcept;
 

@@ -102,12 +102,6 @@ class batch_queue : public call_queue {
     /// Batches move between lists as list nodes, so that nothing is allocated in the steady state.
     using batches = std::list<Batch>;
 
-    explicit batch_queue(queue_settings settings)
-        : settings_(std::move(settings)), nonce_(settings_.first_nonce) {
-        for (std::size_t i = 0; i <= settings_.batches_in_flight; ++i) // and one more, which fills
-            add_to(spare_, true);
-    }
-
     /// Adds an operation of so many calls: `add()` adds it to a batch, or returns an error.
     template<class Add>
     [[nodiscard]] error_code take(detail::operation& op, std::size_t calls, Add add) {
@@ -248,6 +242,14 @@ class batch_queue : public call_queue {
     }
 
   private:
+    friend Queue;
+
+    explicit batch_queue(queue_settings settings)
+        : settings_(std::move(settings)), nonce_(settings_.first_nonce) {
+        for (std::size_t i = 0; i <= settings_.batches_in_flight; ++i) // and one more, which fills
+            add_to(spare_, true);
+    }
+
     [[nodiscard]] Queue& self() noexcept { return static_cast<Queue&>(*this); }
 
     /// The number of batches that are kept for the next ones, besides those in flight: calls that

@@ -22,7 +22,8 @@ std::string decision_json(const std::string& command) {
  "server_time_us": 1795771558730690,
  "rules": [{"name": "gcra", "rule": "5/m", "limit": 5, "balance": 0,
             "retry_after_us": 11990568, "reset_after_us": 59990568}])" +
-           (command == "check" || command == "peek" ? "}" : ",\n \"changed\": true}");
+           (command == "check" || command == "peek" ? "}" : R"(,
+ "changed": true})");
 }
 
 void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning) {
