@@ -96,8 +96,10 @@ void master_finder::ask() {
 
 void master_finder::hear(std::size_t sentinel, const master_statement& what, std::int64_t now) {
     view_.hear(sentinel, what, now);
-    log_.write(log_level::debug, "Sentinel ", sentinel + 1, " of ", links_.size(), ": ",
-               what.master ? "the master is " + to_string(*what.master) : "knows no such master");
+    if (log_.logs(log_level::debug))
+        log_.write(log_level::debug, "Sentinel ", sentinel + 1, " of ", links_.size(), ": ",
+                   what.master ? "the master is " + to_string(*what.master)
+                               : "knows no such master");
     if (const auto& named = view_.master(); named && named != told_) {
         log_.write(log_level::info, "the master is ", to_string(*named));
         owner_.on_master(*named);
