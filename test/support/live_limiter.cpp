@@ -25,6 +25,11 @@ namespace {
     return c;
 }
 
+[[nodiscard]] bool comes_from_store(const decision& d) {
+    return d.source == decision_source::store || d.source == decision_source::deny_cache ||
+           d.source == decision_source::lease;
+}
+
 } // namespace
 
 live::live(const std::string& server, const adjustment& adjust)
@@ -48,7 +53,7 @@ asio::awaitable<void> live::until_code(std::string key, policy p, error_code wan
     const auto end = std::chrono::steady_clock::now() + patience;
     for (;;) {
         const auto [ec, d] = co_await allow(key, p);
-        if (ec == wanted)
+        if (ec == wanted && (ec || comes_from_store(d)))
             co_return;
         if (std::chrono::steady_clock::now() > end)
             throw std::runtime_error{"it stays at: " + ec.message()};

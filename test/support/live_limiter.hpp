@@ -80,7 +80,7 @@ struct live {
     }
     asio::awaitable<error_code> ready();
 
-    /// Calls until a call ends with this code.
+    /// Calls until a call ends with this code; without one, only if no failure mode has decided.
     asio::awaitable<void> until_code(std::string key, policy p, error_code wanted);
     asio::awaitable<void> until_it_works(std::string key, policy p);
 
