@@ -9,12 +9,24 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <exception>
 #include <utility>
 
 namespace colimit::detail {
 
 namespace asio = boost::asio;
+
+namespace {
+
+[[nodiscard]] bool has_limited_route(const policy_document& d) noexcept {
+    for (std::size_t i = 0; i < d.routes().size(); ++i)
+        if (!d.policies_of(i).empty())
+            return true;
+    return false;
+}
+
+} // namespace
 
 source_core::source_core(asio::any_io_executor executor, const policy_source_options& options)
     : executor_(std::move(executor)), own_executor_(asio::make_strand(executor_)) {
@@ -87,6 +99,8 @@ void source_core::take(policy_document fresh, std::string from) {
                              .at = std::chrono::system_clock::now(),
                              .version = made->version(),
                              .text = from};
+    if (!has_limited_route(*made))
+        what.text += ", in which no route has a policy";
     {
         const std::lock_guard guard{mutex_};
         in_force_.swap(made); // the last reference to the old one may end below
