@@ -295,7 +295,8 @@ void cluster_backend::on_time() {
 
 /// Closes connections to servers that are not masters any more.
 void cluster_backend::release_members() {
-    for (auto& m : members_) {
+    for (std::size_t i = 0; i < members_.size(); ++i) { // taking events may add members
+        auto& m = members_[i];
         if (!m.server || std::ranges::binary_search(finder_.map().masters(), *m.server))
             continue;
         if (m.calls->expects_reply() || m.calls->has_waiting()) {

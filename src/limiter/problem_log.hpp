@@ -70,7 +70,13 @@ class problem_log final : public redis::error_sink {
 
     /// Sets the commands that the user could not run during the handshake; they are added to a
     /// denial that names none.
-    void name_denied(std::string commands) { denied_ = std::move(commands); }
+    void name_denied(const std::string& commands) noexcept {
+        try {
+            denied_ = commands;
+        } catch (const std::bad_alloc&) {
+            denied_.clear();
+        }
+    }
 
   private:
     enum class server_state : std::uint8_t { unknown, ready, failed };

@@ -71,7 +71,7 @@ stage_result redis_backend::submit(redis_node& to, operation& op, std::string_vi
                                               : to.calls->submit(op, key, *policy);
     if (ec)
         return ended(op, ec);
-    if (to.calls->is_full() && !core_.lock().is_needed()) {
+    if (to.calls->is_full() && connection.may_write() && !core_.lock().is_needed()) {
         connection.flush();
         take_events(to);
     }
@@ -150,7 +150,7 @@ void redis_backend::update_ready() noexcept {
 // Iterations of the event loop
 
 void redis_backend::schedule_flush(redis_node& to) noexcept {
-    if (std::exchange(to.is_flush_scheduled, true))
+    if (to.is_running_handlers || std::exchange(to.is_flush_scheduled, true))
         return;
     try {
         post_preallocated(core_.own_executor(), to.flush_memory,
@@ -187,16 +187,16 @@ void redis_backend::take_events(redis_node& of) {
 void redis_backend::run_ended(redis_node& of) {
     if (core_.lock().is_needed())
         return core_.complete_all(of.calls->done);
-    const auto posted = std::exchange(of.is_flush_scheduled, true);
+    of.is_running_handlers = true;
     of.is_clock_read = false;
     try {
         core_.run(std::move(of.calls->done));
     } catch (...) {
-        of.is_flush_scheduled = posted;
+        of.is_running_handlers = false;
         schedule_flush(of);
         throw;
     }
-    of.is_flush_scheduled = posted;
+    of.is_running_handlers = false;
     of.is_clock_read = false;
 }
 
@@ -209,7 +209,7 @@ void redis_backend::note_events(redis_node& of) {
     now_ = std::max(now_, of.connection.now());
     if (happened.ready) {
         of.refuses_writes = false; // it may be another server
-        reports_.on_ready(of.connection.denied_commands());
+        reports_.on_ready(of.connection.denied_commands(), happened.lost);
         update_ready();
     }
     if (happened.answered)
@@ -226,14 +226,16 @@ void redis_backend::note_events(redis_node& of) {
 }
 
 void redis_backend::note_answers(redis_node& of) noexcept {
+    auto is_decided = false;
     for (const auto& op : of.calls->done) {
+        is_decided = is_decided || !op.ec;
         const auto& traits = core::traits_of(op.request.verb);
         if (op.ec == errc::server_error)
             of.refuses_writes = true;
         else if (!op.ec && (traits.charges_always || (traits.takes_grant && op.result.granted > 0)))
             of.refuses_writes = false;
     }
-    if (!of.calls->done.front()->ec)
+    if (is_decided)
         reports_.on_decision(now_);
 }
 

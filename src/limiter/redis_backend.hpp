@@ -54,7 +54,8 @@ struct redis_node final : redis::connection_user {
     health_state known_state = health_state::connecting; ///< by the core
     bool refuses_writes = false; ///< according to the last reply to a call that had to write
     bool is_flush_scheduled = false;
-    bool is_clock_read = false; ///< in this iteration
+    bool is_running_handlers = false; ///< after which is a flush
+    bool is_clock_read = false;       ///< in this iteration
 };
 
 class redis_backend : public backend {

@@ -27,14 +27,15 @@ void redis_reports::send(event_kind kind) const noexcept {
     send(kind, [] { return std::optional<problem>{}; });
 }
 
-void redis_reports::on_ready(const std::string& denied_commands) {
+void redis_reports::on_ready(const std::string& denied_commands, bool is_lost) noexcept {
     problems_.name_denied(denied_commands);
-    problems_.note_ready();
+    if (!is_lost)
+        problems_.note_ready();
     problems_.note_permitted(0);
     send(event_kind::connected);
 }
 
-void redis_reports::on_lost() {
+void redis_reports::on_lost() noexcept {
     send(event_kind::disconnected, [this] { return problems_.unsolved(); });
 }
 

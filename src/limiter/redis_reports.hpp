@@ -27,8 +27,9 @@ class redis_reports {
     [[nodiscard]] problem_log& problems() noexcept { return problems_; }
     [[nodiscard]] std::optional<problem> last() const { return problems_.last(); }
 
-    void on_ready(const std::string& denied_commands);
-    void on_lost();
+    /// @param is_lost whether the connection has been lost meanwhile: its problem is the newer one
+    void on_ready(const std::string& denied_commands, bool is_lost) noexcept;
+    void on_lost() noexcept;
     /// Notes that the server has decided a call.
     void on_decision(std::int64_t now) noexcept;
 

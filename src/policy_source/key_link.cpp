@@ -116,6 +116,7 @@ void key_link::ask_version() {
 
 void key_link::end_turn() {
     connection_.flush();
+    take_events();
     connection_.wait(next_event());
 }
 
@@ -129,7 +130,8 @@ std::int64_t key_link::next_event() const noexcept {
 void key_link::take_events() {
     const auto happened = connection_.take_events();
     if (happened.ready) {
-        problems_.note_ready();
+        if (!happened.lost)
+            problems_.note_ready();
         asked_at_ = connection_.now();
         requests_.ask_version();
     }

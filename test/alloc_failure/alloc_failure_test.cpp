@@ -19,6 +19,8 @@
 #include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
+#include <boost/asio/ip/tcp.hpp>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -30,6 +32,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,6 +59,8 @@ constexpr auto kinds_of_one_key = std::array{
     kind_of_call::reset,      kind_of_call::block, kind_of_call::wait,   kind_of_call::once,
     kind_of_call::allow_many, kind_of_call::ready};
 
+constexpr auto two_kinds = std::array{kind_of_call::ready, kind_of_call::allow};
+
 struct way {
     execution_mode mode;
     const policy& rules;
@@ -67,6 +72,7 @@ const auto by_function = way{execution_mode::function, bucket, test::every_kind}
 const auto by_transaction = way{execution_mode::multi, log, test::transaction_kinds};
 const auto of_window = way{execution_mode::multi, window, test::window_kinds};
 
+const auto of_two_kinds = way{execution_mode::script, bucket, two_kinds};
 const auto in_cluster = way{execution_mode::script, bucket, kinds_of_one_key};
 
 /// Asio keeps what a name stands for, on its way to the handler: that may leave run().
@@ -80,6 +86,10 @@ const auto by_name = std::string{"redis://localhost:"};
     c.on_failure = failure_mode::error;
     c.advanced.reconnect_delay_min = c.advanced.reconnect_delay_max = 1ms;
     return c;
+}
+
+[[nodiscard]] log_options to_nowhere() {
+    return {.level = log_level::debug, .write = [](log_level, std::string_view) {}};
 }
 
 /// A call under test, and the same key seen through a limiter that lacks nothing.
@@ -462,6 +472,42 @@ BOOST_AUTO_TEST_CASE(every_allocation_may_fail_while_there_is_no_server) {
         of.call();
         of.check_limiter();
     });
+}
+
+/// A port at which nobody listens.
+BOOST_AUTO_TEST_CASE(every_allocation_may_fail_while_a_server_refuses_connections) {
+    auto context = asio::io_context{};
+    const auto nobody = asio::ip::tcp::socket{
+        context, asio::ip::tcp::endpoint{asio::ip::address_v4::loopback(), 0}};
+    const auto address = "redis://127.0.0.1:" + std::to_string(nobody.local_endpoint().port());
+    for (const auto is_logged : {false, true}) {
+        auto c = settings(address, execution_mode::script);
+        c.on_failure = failure_mode::local;
+        c.advanced.reconnect_delay_min = c.advanced.reconnect_delay_max = 1h;
+        if (is_logged)
+            c.log = to_nowhere();
+        fail_each(c, of_two_kinds, nullptr, [](conversation& of) {
+            of.make();
+            of.call();
+            of.check_limiter();
+        });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_that_is_logged_may_fail) {
+    const auto server = test::redis_server{{.tcp = true}};
+    auto c = settings("redis://127.0.0.1:" + std::to_string(server.port()), execution_mode::script);
+    c.log = to_nowhere();
+    fail_each_on(server, c, of_two_kinds);
+}
+
+/// Which is told that some commands are denied.
+BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_of_a_user_with_few_rights_may_fail) {
+    const auto server = test::redis_server{};
+    server.connect().must({"ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-getrange",
+                           "-pfcount", "-zcount", "-zadd"});
+    fail_each_on(server, settings("unix://ann:pw@" + server.socket(), execution_mode::script),
+                 of_two_kinds);
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_that_is_given_up_without_memory_is_a_problem) {

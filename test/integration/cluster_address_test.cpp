@@ -12,6 +12,7 @@
 #include <support/sentinel_group.hpp>
 #include <support/unit_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -58,6 +59,33 @@ void check_refused(const std::string& address, std::string_view right) {
 }
 
 } // namespace
+
+/// In `alice:12345`, where `@host` was forgotten, the port is a password.
+BOOST_AUTO_TEST_CASE(a_port_of_a_host_that_does_not_exist_is_in_no_line_of_the_log) {
+    for (const auto* const scheme : {"redis+cluster", "redis", "redis+sentinel"}) {
+        auto lines = std::vector<std::string>{};
+        auto l = live{std::string{scheme} + "://alice.invalid:12345" +
+                          (std::string_view{scheme} == "redis+sentinel" ? "/main" : ""),
+                      [&](config& c) {
+                          c.timeout = 50ms;
+                          c.advanced.reconnect_delay_max = 10ms;
+                          c.log = {.level = log_level::debug,
+                                   .write = [&](log_level, std::string_view line) {
+                                       lines.emplace_back(line);
+                                   }};
+                      }};
+        const auto has = [&](std::string_view text) {
+            return std::ranges::any_of(
+                lines, [&](const auto& line) { return line.find(text) != std::string::npos; });
+        };
+        l.run([&]() -> asio::awaitable<void> {
+            while (!has("circuit breaker open"))
+                (void)co_await allow(l.limiter);
+        });
+        BOOST_TEST(has("alice.invalid"), scheme);
+        BOOST_TEST(!has("12345"), scheme);
+    }
+}
 
 BOOST_AUTO_TEST_CASE(an_address_of_another_kind_is_refused_with_the_right_one) {
     auto c = test::redis_cluster{};

@@ -89,6 +89,28 @@ BOOST_AUTO_TEST_CASE(replies_that_trickle_in_single_bytes_are_read) {
     BOOST_TEST(p.peer.connections() == 1);
 }
 
+/// The bytes that complete the handshake are read together with those that end the connection.
+BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_as_soon_as_it_is_ready_has_a_cause) {
+    auto lost = std::vector<event>{};
+    auto p = play{context,
+                  [&](peer_connection& c) -> asio::awaitable<void> {
+                      co_await c.greet("-ERR surplus\r\n");
+                      co_await c.stay_silent(); // it is the limiter that closes
+                  },
+                  [&](config& c) {
+                      c.on_event = [&](const event& e) {
+                          if (e.kind == event_kind::disconnected)
+                              lost.push_back(e);
+                      };
+                  }};
+    p.run(
+        [&]() -> asio::awaitable<void> { co_await test::until([&] { return lost.size() == 2; }); });
+    for (const auto& e : lost) {
+        BOOST_TEST_REQUIRE(e.cause.has_value());
+        BOOST_TEST(e.cause->text == "a reply that belongs to another request");
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_reply_of_another_request_answers_nobody_and_ends_the_connection) {
     auto script = test::script_double{rules};
     auto p = play{context, [&](peer_connection& c) -> asio::awaitable<void> {

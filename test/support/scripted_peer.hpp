@@ -67,7 +67,8 @@ class peer_connection {
     }
 
     /// Replies to a handshake up to its last command like a real server.
-    asio::awaitable<void> greet() {
+    /// @param more what is sent together with the last reply
+    asio::awaitable<void> greet(std::string more = {}) {
         for (auto last = false; !last;) {
             const auto words = co_await next();
             last = words.at(0) == "EVALSHA"; // that of the permissions
@@ -76,7 +77,8 @@ class peer_connection {
                                 : words.at(0) == "HELLO"         ? hello_reply
                                 : words.at(0) == "COLIMIT.CHECK" ? unknown_command
                                                                  : std::string_view{"+OK\r\n"};
-            co_await send(answer);
+            const auto bytes = std::string{answer} + (last ? more : std::string{});
+            co_await send(bytes);
         }
     }
 

@@ -5,8 +5,12 @@
 #include <base/logger.hpp>
 #include <support/unit_test.hpp>
 
+#include <algorithm>
+#include <atomic>
+#include <new>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(logger)
@@ -46,6 +50,42 @@ BOOST_AUTO_TEST_CASE(a_logger_without_a_function_is_off) {
     const auto log = colimit::detail::logger{{.level = log_level::debug}};
     BOOST_TEST(!log.logs(log_level::warning));
     log.write(log_level::warning, "not written");
+}
+
+BOOST_AUTO_TEST_CASE(a_part_without_memory_loses_the_line) {
+    auto lines = 0;
+    const auto log = colimit::detail::logger{
+        {.level = log_level::info, .write = [&](log_level, std::string_view) { ++lines; }}};
+    const auto failing = []() -> std::string { throw std::bad_alloc{}; };
+    log.write(log_level::info, failing);
+    log.write(log_level::debug, failing); // not composed
+    BOOST_TEST(lines == 0);
+    log.write(log_level::info, colimit::make_error_code(colimit::errc::closed), [] { return ""; });
+    BOOST_TEST(lines == 1);
+}
+
+/// A socket's handlers write without the limiter's lock.
+BOOST_AUTO_TEST_CASE(threads_write_one_after_the_other) {
+    constexpr auto lines = 2'000;
+    auto inside = std::atomic{0};
+    auto all = 0; // without the mutex, a data race
+    auto most = 0;
+    const auto log = colimit::detail::logger{
+        {.level = log_level::info, .write = [&](log_level, std::string_view) {
+             most = std::max(most, ++inside);
+             ++all;
+             std::this_thread::yield();
+             --inside;
+         }}};
+    const auto write = [copy = log] {
+        for (auto i = 0; i < lines; ++i)
+            copy.write(log_level::info, "a line");
+    };
+    auto other = std::thread{write};
+    write();
+    other.join();
+    BOOST_TEST(most == 1);
+    BOOST_TEST(all == 2 * lines);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -77,7 +77,7 @@ void map_finder::ask(const map_refresh::query& query) {
     if (!may_connect_(query.node))
         return refresh_.on_failure(std::exchange(query_, 0), detail::steady_now());
     owner_.on_asking(query.node);
-    log_.write(log_level::debug, "asking ", to_string(query.node), " for the map of the cluster");
+    log_.write(log_level::debug, "asking ", query.node.host, " for the map of the cluster");
     requests_.ask(query.node.host);
     connection_.move_to(where_.at(query.node));
 }

@@ -218,7 +218,7 @@ void connection::leave() {
 }
 
 void connection::flush() {
-    if (is_writing_ || !is_ready() || is_leaving_)
+    if (!may_write())
         return;
     if (!breaker_.is_open() && !requests_.wants_to_write())
         return;
@@ -239,8 +239,7 @@ void connection::flush() {
 }
 
 void connection::flush_last(bool now) noexcept {
-    if (is_writing_ || !is_ready() || is_leaving_ || breaker_.is_open() ||
-        !requests_.wants_to_write())
+    if (!may_write() || breaker_.is_open() || !requests_.wants_to_write())
         return;
     attempt([&] {
         out_.clear();

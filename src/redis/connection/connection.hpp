@@ -142,6 +142,10 @@ class connection final : private stream_events {
     [[nodiscard]] bool is_ready() const noexcept {
         return session_.state() == session_state::ready;
     }
+    /// Returns whether `flush` sends requests, or probes the server.
+    [[nodiscard]] bool may_write() const noexcept {
+        return !is_writing_ && is_ready() && !is_leaving_;
+    }
     [[nodiscard]] bool is_refused() const noexcept { return session_.is_refused(); }
     [[nodiscard]] bool is_breaker_open() const noexcept { return breaker_.is_open(); }
     [[nodiscard]] errc error() const noexcept { return session_.error(); }
@@ -205,8 +209,7 @@ class connection final : private stream_events {
     /// Writes a line that begins with the server.
     template<class... Parts>
     void log(log_level l, const Parts&... parts) const noexcept {
-        if (log_.logs(l))
-            log_.write(l, server_name(stream_), parts...);
+        log_.write(l, [this] { return server_name(stream_); }, parts...);
     }
     void log_disconnected() const noexcept;
     void log_breaker() noexcept;

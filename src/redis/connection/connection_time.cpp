@@ -88,8 +88,6 @@ void connection::log_disconnected() const noexcept {
     if (const auto at = session_.wake_at())
         log(log_level::info, "no connection; the next attempt comes in ", (*at - now_) / 1000,
             " ms");
-    else
-        log(log_level::info, "no connection");
 }
 
 void connection::log_breaker() noexcept {

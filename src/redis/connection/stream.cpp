@@ -62,6 +62,7 @@ stream::stream(const executor& ex, redis::address where, std::shared_ptr<const t
 void stream::set_address(redis::address where) {
     BOOST_ASSERT(is_closed_);
     where_ = std::move(where);
+    reached_ = phase::resolve;
     // What is known about the previous host, and its name being resolved, is of no use.
     resolution_.reset();
     resolver_.reset();
@@ -109,7 +110,7 @@ void stream::resolve(const listener& to) {
             ++completions_;
             resolution_.reset();
             if (ec)
-                log_.write(log_level::debug, where_.host, ": ", ec.message());
+                log_.write(log_level::debug, where_.host, ": ", ec);
             else
                 log_.write(log_level::debug, where_.host, ": addresses found: ", found.size());
             const auto is_awaited = reached_ == phase::resolve && !is_closed_;
@@ -139,6 +140,15 @@ void stream::connect_to(std::vector<tcp::endpoint> found, const listener& to) {
     try_next(to);
 }
 
+/// Writes a line about the address that is being tried.
+template<class Text>
+void stream::log_address(const Text& what) const noexcept {
+    const auto name = [this] {
+        return to_string(host_port{current_.address().to_string(), current_.port()});
+    };
+    log_.write(log_level::debug, name, ": ", what);
+}
+
 void stream::connect_next(const listener& to, error_code last) {
     connecting_.reset();
     if (next_endpoint_ < endpoints_.size())
@@ -159,14 +169,6 @@ void stream::try_next(const listener& to) {
                                    if (id == connection_ && open == connecting_)
                                        on_tcp_connect(to, ec);
                                });
-}
-
-/// Writes a line about the address that is being tried.
-void stream::log_address(std::string_view what) const noexcept {
-    if (log_.logs(log_level::debug))
-        log_.write(log_level::debug,
-                   to_string(host_port{current_.address().to_string(), current_.port()}), ": ",
-                   what);
 }
 
 /// The last address has the remaining time, which the caller limits.
@@ -191,7 +193,7 @@ void stream::on_tcp_connect(const listener& to, error_code ec) {
     share_.cancel();
     ++completions_;
     if (ec) {
-        log_address(ec.message());
+        log_address(ec);
         return connect_next(to, ec);
     }
     apply(tcp_, *connecting_);

@@ -120,7 +120,8 @@ class stream {
     void connect_next(const listener& to, error_code last);
     void try_next(const listener& to);
     void start_share_timer(const listener& to);
-    void log_address(std::string_view what) const noexcept;
+    template<class Text>
+    void log_address(const Text& what) const noexcept;
     void on_tcp_connect(const listener& to, error_code ec);
 
     // With TLS (stream_tls.cpp)
@@ -155,7 +156,7 @@ class stream {
     boost::asio::generic::stream_protocol::socket socket_;
     std::uint64_t connection_ = 1;
     bool is_closed_ = true;
-    std::atomic<colimit::phase> reached_{colimit::phase::connect};
+    std::atomic<colimit::phase> reached_{colimit::phase::resolve};
     std::uint64_t completions_ = 0;
     detail::handler_memory read_memory_;
     detail::handler_memory write_memory_;

@@ -37,11 +37,7 @@ class master_finder::link final : private connection_user {
 
   private:
     void on_events() override {
-        const auto happened = connection_.take_events();
-        if (happened.ready)
-            asked_at_ = connection_.now();
-        if (happened.lost)
-            finder_.lose(number_);
+        take_events();
         try {
             if (const auto said = requests_.take_statement())
                 finder_.hear(number_, *said, connection_.now());
@@ -53,8 +49,16 @@ class master_finder::link final : private connection_user {
         }
         send();
     }
+    void take_events() {
+        const auto happened = connection_.take_events();
+        if (happened.ready)
+            asked_at_ = connection_.now();
+        if (happened.lost)
+            finder_.lose(number_);
+    }
     void send() {
         connection_.flush();
+        take_events();
         connection_.wait(next_event());
     }
     [[nodiscard]] std::int64_t next_event() const noexcept {
@@ -96,12 +100,12 @@ void master_finder::ask() {
 
 void master_finder::hear(std::size_t sentinel, const master_statement& what, std::int64_t now) {
     view_.hear(sentinel, what, now);
-    if (log_.logs(log_level::debug))
-        log_.write(log_level::debug, "Sentinel ", sentinel + 1, " of ", links_.size(), ": ",
-                   what.master ? "the master is " + to_string(*what.master)
-                               : "knows no such master");
+    const auto said = [&] {
+        return what.master ? "the master is " + to_string(*what.master) : "knows no such master";
+    };
+    log_.write(log_level::debug, "Sentinel ", sentinel + 1, " of ", links_.size(), ": ", said);
     if (const auto& named = view_.master(); named && named != told_) {
-        log_.write(log_level::info, "the master is ", to_string(*named));
+        log_.write(log_level::info, "the master is ", [&] { return to_string(*named); });
         owner_.on_master(*named);
         told_ = named;
     }
