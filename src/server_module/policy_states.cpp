@@ -53,11 +53,10 @@ void policy_states::load(std::optional<std::string_view> value) noexcept {
 void policy_states::note(core::effect effect, const detail::call_request& request) {
     if (effect == core::effect::nothing)
         return;
-    const auto v = request.verb;
+    const auto& traits = core::traits_of(request.verb);
     change_.any = true;
     change_.is_erased = effect == core::effect::erase;
-    change_.gives_back = change_.gives_back && (v == verb::refund || v == verb::unreserve ||
-                                                core::traits_of(v).has_holder);
+    change_.gives_back = change_.gives_back && (traits.gives_back || traits.has_holder);
     if (change_.is_erased)
         return;
     change_.value.assign(core::encoded_value{rules_, state_, 0});
