@@ -29,8 +29,9 @@ class source_core;
 
 /// The kinds of events of a source. A problem is reported once, when it begins.
 enum class policy_event_kind : std::uint8_t {
-    /// A document is in force; the text says where it is from, and if no route has a policy: then
-    /// it limits no request, though an application may use its policies by their names.
+    /// A document is in force; the text says where it is from, and if no route has a policy that is
+    /// not in shadow mode: then it limits no request, though an application may use its policies by
+    /// their names.
     loaded,
     /// A document is not valid, or Redis has another one under the version in force; the text has
     /// the path in it and the reason.

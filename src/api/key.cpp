@@ -73,16 +73,6 @@ template<std::size_t Size>
     return {out.data(), end};
 }
 
-/// Returns the IPv4 address of one in IPv6 form, or of one that NAT64 has translated (RFC 6052,
-/// 64:ff9b::/96): all of these are in one /64.
-[[nodiscard]] std::optional<ip::address_v4> embedded_v4(const ip::address_v6& a) {
-    constexpr auto nat64 = std::array<unsigned char, 12>{0, 0x64, 0xff, 0x9b};
-    const auto bytes = a.to_bytes();
-    if (!a.is_v4_mapped() && !std::equal(nat64.begin(), nat64.end(), bytes.begin()))
-        return std::nullopt;
-    return ip::address_v4{{bytes[12], bytes[13], bytes[14], bytes[15]}};
-}
-
 /// Returns text that is not a valid address in a form that is safe for logs.
 [[nodiscard]] std::string shown(std::string_view text) {
     auto out = std::string{text.substr(0, address_text)};
@@ -92,15 +82,14 @@ template<std::size_t Size>
 
 } // namespace
 
-scoped_key scoped_key::address(const ip::address& client, address_prefixes bits) const {
+scoped_key scoped_key::address(const ip::address& from, address_prefixes bits) const {
     check_bits(bits.v4, 32, "v4");
     check_bits(bits.v6, 128, "v6");
     auto text = text_buffer{};
+    const auto client = http::canonical(from); // translated addresses are all in one /64
     if (client.is_v4())
         return with("ip", network(text, client.to_v4().to_bytes(), bits.v4));
     const auto v6 = client.to_v6();
-    if (const auto v4 = embedded_v4(v6))
-        return with("ip", network(text, v4->to_bytes(), bits.v4));
     constexpr auto link_local_bits = 10;
     const auto is_host = v6.is_link_local() && bits.v6 >= link_local_bits;
     return with("ip", network(text, v6.to_bytes(), is_host ? 128 : bits.v6));

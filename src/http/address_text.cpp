@@ -32,9 +32,13 @@ std::optional<ip::address> parse_address(std::string_view text) noexcept {
 }
 
 ip::address canonical(const ip::address& a) noexcept {
-    if (a.is_v6() && a.to_v6().is_v4_mapped())
-        return ip::make_address_v4(ip::v4_mapped, a.to_v6());
-    return a;
+    constexpr auto nat64 = std::array<unsigned char, 12>{0, 0x64, 0xff, 0x9b};
+    if (a.is_v4())
+        return a;
+    const auto bytes = a.to_v6().to_bytes();
+    if (!a.to_v6().is_v4_mapped() && !std::equal(nat64.begin(), nat64.end(), bytes.begin()))
+        return a;
+    return ip::address_v4{{bytes[12], bytes[13], bytes[14], bytes[15]}};
 }
 
 } // namespace colimit::http

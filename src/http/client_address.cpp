@@ -69,9 +69,10 @@ constexpr int mapped_bits = 96;
 network::network(std::string_view text) {
     const auto slash = text.find('/');
     const auto address = parse_address(text.substr(0, slash));
-    if (!address)
+    if (!address || text.find('%') != std::string_view::npos)
         refuse(text, "an address or a network, such as 10.0.0.0/8 or 2001:db8::/32");
     const auto most = address->is_v4() ? 32U : 128U;
+    const auto first_bits = address->is_v4() ? mapped_bits : 0;
     auto length = most;
     if (slash != std::string_view::npos) {
         const auto read = detail::read_decimal(text.substr(slash + 1), most);
@@ -79,18 +80,18 @@ network::network(std::string_view text) {
             refuse(text, "a prefix length of 1 to " + std::to_string(most));
         length = static_cast<unsigned>(*read);
     }
-    bytes_ = bytes_of(*address);
-    bits_ = static_cast<int>(length) + (address->is_v4() ? mapped_bits : 0);
+    bits_ = static_cast<int>(length) + first_bits;
+    bytes_ = bytes_of(bits_ < mapped_bits ? *address : canonical(*address));
     for (auto i = 0; i < 16; ++i)
         if ((bytes_[static_cast<std::size_t>(i)] & ~mask_of(bits_ - 8 * i)) != 0)
             refuse(text, "an address of which all bits after the prefix are 0");
 }
 
 bool network::contains(const ip::address& a) const noexcept {
-    const auto bytes = bytes_of(a);
-    const auto is_v4 = a.is_v4() || a.to_v6().is_v4_mapped();
-    if (is_v4 && bits_ < mapped_bits)
+    const auto shown = canonical(a);
+    if (shown.is_v4() && bits_ < mapped_bits)
         return false;
+    const auto bytes = bytes_of(shown);
     for (auto i = std::size_t{0}; i < bytes.size(); ++i)
         if (((bytes[i] ^ bytes_[i]) & mask_of(bits_ - 8 * static_cast<int>(i))) != 0)
             return false;

@@ -12,6 +12,7 @@
 #include <hash/process_secret.hpp>
 #include <hash/siphash.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -47,6 +48,11 @@ struct policy_data {
     hash::digest id;
     /// The hash state at the beginning of all digests of its keys, computed once.
     hash::key_hash begun{hash::digest{}};
+
+    /// Returns whether it denies any call: a part of it is not in shadow mode.
+    [[nodiscard]] bool may_deny() const noexcept {
+        return !std::ranges::all_of(compiled.all(), &core::compiled_rule::shadow);
+    }
 
     void identify(std::string_view as) {
         id = hash::name_digest(as);

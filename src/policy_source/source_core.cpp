@@ -2,11 +2,14 @@
 //
 // The state of a source, its events, and SIGHUP.
 
+#include <colimit/detail/access.hpp>
+#include <policy/policy_data.hpp>
 #include <policy_source/source_core.hpp>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -20,8 +23,9 @@ namespace asio = boost::asio;
 namespace {
 
 [[nodiscard]] bool has_limited_route(const policy_document& d) noexcept {
+    const auto may_deny = [](const keyed_policy& p) { return access::data(p.limit)->may_deny(); };
     for (std::size_t i = 0; i < d.routes().size(); ++i)
-        if (!d.policies_of(i).empty())
+        if (std::ranges::any_of(d.policies_of(i), may_deny))
             return true;
     return false;
 }
@@ -100,7 +104,7 @@ void source_core::take(policy_document fresh, std::string from) {
                              .version = made->version(),
                              .text = from};
     if (!has_limited_route(*made))
-        what.text += ", in which no route has a policy";
+        what.text += ", in which no route has a policy that may deny";
     {
         const std::lock_guard guard{mutex_};
         in_force_.swap(made); // the last reference to the old one may end below

@@ -119,12 +119,14 @@ BOOST_AUTO_TEST_CASE(a_change_is_taken_however_it_is_made) {
 BOOST_AUTO_TEST_CASE(a_document_that_limits_no_request_is_in_force_and_says_so) {
     const auto policies = std::string{R"({"policies": {"api": "1/s"})"};
     auto o = observed_source{policies + "}"};
-    const auto said = "loaded: file " + o.path() + ", in which no route has a policy";
+    const auto said = "loaded: file " + o.path() + ", in which no route has a policy that may deny";
     o.run_until_event(said);
     o.write(document_with("2/s"));
     o.run_until_event("loaded: file " + o.path());
     o.write(policies + R"(, "routes": [{"path": "/*", "policies": []}]})");
     o.run_until([&] { return o.events.count(said) == 2; });
+    o.write(document_with("2/s shadow"));
+    o.run_until([&] { return o.events.count(said) == 3; });
     BOOST_TEST(o.source.status().origin == "file " + o.path());
 }
 

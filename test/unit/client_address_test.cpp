@@ -20,6 +20,7 @@ BOOST_AUTO_TEST_SUITE(client_addresses)
 namespace {
 
 using namespace colimit;
+using http::network;
 using http::trusted_proxies;
 using test::http_message;
 
@@ -295,6 +296,23 @@ BOOST_AUTO_TEST_CASE(what_is_no_network_is_refused_with_the_reason) {
                        "', expected an address of which all bits after the prefix are 0)");
 }
 
+BOOST_AUTO_TEST_CASE(addresses_of_nat64_are_those_of_ipv4) {
+    const auto v6 = [](const char* text) { return boost::asio::ip::make_address(text); };
+    BOOST_TEST(network{"10.0.0.0/8"}.contains(v6("64:ff9b::10.1.2.3")));
+    BOOST_TEST(network{"64:ff9b::10.0.0.0/104"}.contains(v6("10.1.2.3")));
+    BOOST_TEST(!network{"64:ff9b::10.0.0.0/104"}.contains(v6("11.1.2.3")));
+    BOOST_TEST(!network{"64:ff9b::/32"}.contains(v6("64:ff9b::10.1.2.3")));
+    BOOST_TEST(network{"64:ff9b::/32"}.contains(v6("64:ff9b:1::1")));
+    const auto trusted = networks({"10.0.0.1"});
+    BOOST_TEST(client(trusted, {{xff, "198.51.100.7, 64:ff9b::10.0.0.1"}}) == "198.51.100.7");
+}
+
+BOOST_AUTO_TEST_CASE(a_network_has_no_interface) {
+    BOOST_TEST(test::refusal(errc::invalid_config, [] { (void)network{"fe80::1%eth0"}; }) ==
+               "invalid network (got 'fe80::1%eth0', expected an address or a network, such as "
+               "10.0.0.0/8 or 2001:db8::/32)");
+}
+
 /// All addresses in one network are refused, and so they are in several, or in another form.
 BOOST_AUTO_TEST_CASE(networks_with_most_addresses_are_refused) {
     const auto refused = [](const std::vector<std::string>& texts) {
@@ -308,6 +326,7 @@ BOOST_AUTO_TEST_CASE(networks_with_most_addresses_are_refused) {
     BOOST_TEST(refused({"10.0.0.0/8", "128.0.0.0/1", "0.0.0.0/1"}) == v4);
     BOOST_TEST(refused({"::ffff:0.0.0.0/96"}) == v4);
     BOOST_TEST(refused({"0.0.0.0/2", "::ffff:128.0.0.0/98"}) == v4);
+    BOOST_TEST(refused({"64:ff9b::/96"}) == v4); // all of IPv4, behind NAT64
     BOOST_TEST(refused({"::/1"}) == v6);
     BOOST_TEST(refused({"8000::/1", "::/1"}) == v6);
     BOOST_TEST(refused({"2000::/3"}) == v6);

@@ -198,6 +198,21 @@ BOOST_AUTO_TEST_CASE(a_document_that_limits_nothing_is_a_warning) {
             other);
 }
 
+BOOST_AUTO_TEST_CASE(a_route_in_shadow_mode_that_a_later_one_would_limit_is_a_warning) {
+    const auto routes = [](const std::string& text) {
+        return document_problems(R"({"policies": {"a": "5/s", "b": "1/s shadow"},
+                                     "routes": [)" +
+                                 text + R"(, {"path": "/*", "policy": "a"}]})");
+    };
+    BOOST_TEST(routes(R"({"path": "/x", "policy": "b"})") == "only_shadow routes[0]");
+    BOOST_TEST(routes(R"({"path": "/x/*", "methods": ["GET"], "policy": "b"})") ==
+               "only_shadow routes[0]");
+    BOOST_TEST(routes(R"({"path": "/x", "policies": ["b", "a"]})") == "");
+    BOOST_TEST(document_problems(R"({"policies": {"a": "5/s", "b": "1/s shadow"}, "routes": [
+        {"path": "/x", "policy": "b"}, {"path": "/y", "policy": "a"},
+        {"path": "/*", "policies": []}]})") == "");
+}
+
 BOOST_AUTO_TEST_CASE(fields_without_effect_are_a_warning) {
     BOOST_TEST(
         document_problems(R"({"policies": {"a": {"rules": "5/s", "key": "user"}, "b": "5/s"}})") ==
@@ -263,6 +278,21 @@ BOOST_AUTO_TEST_CASE(networks_that_have_too_many_clients_are_a_warning) {
     for (const auto* const text : {"10.0.0.0/8", "8.0.0.0/8", "172.16.0.0/12", "::1", "127.0.0.1",
                                    "fc00::/7", "fe80::/10", "2606:4700::/32", "2400::/17"})
         BOOST_TEST(proxies('"' + std::string{text} + '"') == "", text);
+    auto many = std::string{R"("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")"};
+    BOOST_TEST(proxies(many) == "");
+    for (auto first = 100; first < 103; ++first)
+        many += ", \"" + std::to_string(first) + ".0.0.0/8\"";
+    BOOST_TEST(proxies(many) == "wide_proxies trusted_proxies");
+}
+
+BOOST_AUTO_TEST_CASE(a_prefix_that_a_client_can_leave_is_a_warning) {
+    const auto prefix = [](int bits) {
+        return document_problems(R"({"policies": {"a": "5/s"}, "ipv6_prefix": )" +
+                                 std::to_string(bits) + "}");
+    };
+    BOOST_TEST(prefix(64) == "");
+    BOOST_TEST(prefix(56) == "");
+    BOOST_TEST(prefix(65) == "invented_key ipv6_prefix");
 }
 
 BOOST_AUTO_TEST_CASE(routes_without_a_last_one_are_a_warning) {

@@ -101,8 +101,8 @@ command lint_command() {
                  "the application chooses policies. invented_key: every policy of a route has a "
                  "key that a client can choose. no_proxy_field: there are trusted proxies, and "
                  "not the field that they write. wide_proxies: clients may be in a network of "
-                 "proxies. only_shadow, unused_key, no_effect: nothing is limited, or a field does "
-                 "nothing.",
+                 "proxies. only_shadow: a route, or everything, is not limited. unused_key, "
+                 "no_effect: a field does nothing.",
                  "The exit code is 0 without findings, 1 with warnings and 2 with an error."},
         .examples = {{"lint policies.json", "before it is deployed"},
                      {"lint - < policies.json", "from standard input"}},

@@ -153,6 +153,7 @@ class route_reader {
         for (std::size_t i = 0; i < routes->content.size; ++i) {
             const auto& route = written_.inside(*routes, i);
             look_at_path(i, *member(route, "path"), parsed.routes());
+            look_at_shadow(parsed, i);
             if (const auto* const methods = member(route, "methods"))
                 look_at_methods(i, *methods);
         }
@@ -202,9 +203,31 @@ class route_reader {
                      "0 prevents no duplicates (leave it out)");
         }
         const auto* const proxies = member(written_.root, "trusted_proxies");
-        if (proxies != nullptr && proxies->kind == colimit::json::kind::array)
-            for (std::size_t i = 0; i < proxies->content.size; ++i)
-                look_at_network(written_.text(written_.inside(*proxies, i).content), i, *found_);
+        if (proxies == nullptr || proxies->kind != colimit::json::kind::array)
+            return;
+        std::vector<std::string_view> networks;
+        for (std::size_t i = 0; i < proxies->content.size; ++i)
+            networks.push_back(written_.text(written_.inside(*proxies, i).content));
+        look_at_networks(networks, *found_);
+    }
+
+    static bool may_deny_on(const colimit::policy_document& parsed, std::size_t route) {
+        return std::ranges::any_of(parsed.policies_of(route),
+                                   [](const auto& p) { return may_deny(p.limit); });
+    }
+    /// Looks for a route in shadow mode that takes its requests from a later one which limits them.
+    void look_at_shadow(const colimit::policy_document& parsed, std::size_t i) {
+        if (parsed.policies_of(i).empty() || may_deny_on(parsed, i))
+            return;
+        for (auto later = i + 1; later < parsed.routes().size(); ++later) {
+            const colimit::http::route_table both{{parsed.routes()[later], parsed.routes()[i]}};
+            if (!may_deny_on(parsed, later) || both.hidden_by(1).empty())
+                continue;
+            const auto other = "routes[" + std::to_string(later) + "]";
+            return warn(problem::only_shadow, "routes[" + std::to_string(i) + "]",
+                        "all its policies are in shadow mode, so requests are not limited that " +
+                            other + " would limit (add the policies of " + other + ")");
+        }
     }
 
     void look_at_methods(std::size_t route, const colimit::json::value& methods) {

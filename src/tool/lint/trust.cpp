@@ -9,15 +9,21 @@
 #include <tool/lint/trust.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace tool::lint {
 
 namespace {
 
 using colimit::keyed_policy;
+
+/// The bits of the smallest network that providers give to a client of IPv6.
+constexpr int shortest_network = 64;
 
 void look_at_keys(std::span<const keyed_policy> policies, std::size_t route,
                   std::vector<finding>& found) {
@@ -35,33 +41,45 @@ void look_at_keys(std::span<const keyed_policy> policies, std::size_t route,
                          "policy with the key ip that is not in shadow mode)"});
 }
 
-/// Finds networks of which most hosts are clients: those with more than a /8 of the IPv4 addresses,
-/// or than a /17 of the global IPv6 addresses.
-[[nodiscard]] bool is_wide(std::string_view text) {
+/// Returns how much of a network of which most hosts are clients it has, a /8 of IPv4 or a /17 of
+/// global IPv6.
+[[nodiscard]] double width_of(std::string_view text) {
     const auto slash = text.find('/');
     const auto address = colimit::http::parse_address(text.substr(0, slash));
     if (!address || slash == std::string_view::npos)
-        return false;
-    const auto bits = colimit::detail::read_decimal(text.substr(slash + 1), 128).value_or(128);
+        return 0;
+    const auto bits =
+        static_cast<int>(colimit::detail::read_decimal(text.substr(slash + 1), 128).value_or(128));
     if (colimit::http::canonical(*address).is_v4())
-        return bits < (address->is_v4() ? 8U : 104U);
+        return std::ldexp(1, (address->is_v4() ? 8 : 104) - bits);
     const auto first = address->to_v6().to_bytes()[0];
-    return bits < 17 && (bits < 3 || (first & 0xe0U) == 0x20U);
+    const auto is_global = bits < 3 || (first & 0xe0U) == 0x20U;
+    return is_global ? std::ldexp(1, 17 - bits) : 0;
 }
 
 } // namespace
 
 bool may_deny(const colimit::policy& p) noexcept {
-    const auto& all = colimit::detail::access::data(p)->compiled;
-    return !std::ranges::all_of(all.all(), &colimit::core::compiled_rule::shadow);
+    return colimit::detail::access::data(p)->may_deny();
 }
 
-void look_at_network(std::string_view text, std::size_t i, std::vector<finding>& found) {
-    if (is_wide(text))
-        found.push_back({problem::wide_proxies, "trusted_proxies[" + std::to_string(i) + "]",
-                         "a client in the network " + std::string{text} +
-                             " can claim to have any address (expected the networks of the "
-                             "proxies alone)"});
+void look_at_networks(std::span<const std::string_view> networks, std::vector<finding>& found) {
+    constexpr auto most = 4; // such as all networks of a provider, with those of its customers
+    auto together = 0.0;
+    for (std::size_t i = 0; i < networks.size(); ++i) {
+        const auto width = width_of(networks[i]);
+        together += width > 1 ? 0 : width;
+        if (width > 1)
+            found.push_back({problem::wide_proxies, "trusted_proxies[" + std::to_string(i) + "]",
+                             "a client in the network " + std::string{networks[i]} +
+                                 " can claim to have any address (expected the networks of the "
+                                 "proxies alone)"});
+    }
+    if (together > most)
+        found.push_back({problem::wide_proxies, "trusted_proxies",
+                         "a client in one of the networks, which together have the size of more "
+                         "than four /8 of IPv4 or /17 of IPv6, can claim to have any address "
+                         "(expected the networks of the proxies alone)"});
 }
 
 void look_at_trust(const colimit::policy_document& document, std::vector<finding>& found) {
@@ -72,6 +90,10 @@ void look_at_trust(const colimit::policy_document& document, std::vector<finding
                          "the field that the proxies write is not named: requests of clients that "
                          "add the other one share a limit (set proxy_field to X-Forwarded-For or "
                          "Forwarded)"});
+    if (document.prefixes().v6 > shortest_network)
+        found.push_back({problem::invented_key, "ipv6_prefix",
+                         "a client of IPv6 has a network of 64 bits or fewer, so it can use a new "
+                         "address, with a whole limit, for each request (expected at most 64)"});
     for (std::size_t i = 0; i < document.routes().size(); ++i)
         look_at_keys(document.policies_of(i), i, found);
 }

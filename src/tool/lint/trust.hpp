@@ -9,7 +9,7 @@
 
 #include <colimit/policy_document.hpp>
 
-#include <cstddef>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -18,8 +18,8 @@ namespace tool::lint {
 /// Returns whether the policy denies any call: a part of it is not in shadow mode.
 [[nodiscard]] bool may_deny(const colimit::policy& p) noexcept;
 
-/// Adds the finding about `trusted_proxies[i]`.
-void look_at_network(std::string_view text, std::size_t i, std::vector<finding>& found);
+/// Adds the findings about `trusted_proxies`.
+void look_at_networks(std::span<const std::string_view> networks, std::vector<finding>& found);
 
 /// Adds the findings about a valid document, in the order of its routes.
 void look_at_trust(const colimit::policy_document& document, std::vector<finding>& found);
