@@ -129,16 +129,19 @@ BOOST_AUTO_TEST_CASE(a_node_that_announces_an_unreachable_address_is_named) {
     settings.on_failure = failure_mode::error;
     auto l = limiter{context.get_executor(), settings};
     test::run(context, [&]() -> asio::awaitable<void> {
-        const auto ec = co_await allow(l);
-        BOOST_TEST((ec == errc::unavailable), ec.message());
         const auto text = "node 127.0.0.1:" + std::to_string(nowhere) + ": Connection refused";
-        co_await test::until_reported(l, text);
+        do { // the first call may end before there is a map
+            const auto ec = co_await allow(l);
+            BOOST_TEST((ec == errc::unavailable), ec.message());
+        } while (!test::has(test::last_of(l).text, text));
     });
 }
 
-/// Calls a node that serves all slots, whose first maps do not lead to it.
-void check_found_after(int maps_before, std::function<std::vector<test::slot_range>()> wrong_map,
-                       std::uint16_t forbidden) {
+/// Calls a node that serves all slots, whose first maps do not lead to it. Returns the number of
+/// maps that it was asked for.
+[[nodiscard]] int maps_until_found(int maps_before,
+                                   const std::function<std::vector<test::slot_range>()>& wrong_map,
+                                   std::uint16_t forbidden) {
     auto context = asio::io_context{1};
     auto script = test::script_double{rules};
     auto maps = 0;
@@ -164,6 +167,17 @@ void check_found_after(int maps_before, std::function<std::vector<test::slot_ran
         const auto ec = co_await allow(l);
         BOOST_TEST(!ec, ec.message());
     });
+    return maps;
+}
+
+/// If the machine halts while a map is on its way, another one is asked for, and rightly so. That
+/// does not happen every time.
+void check_found_after(int maps_before,
+                       const std::function<std::vector<test::slot_range>()>& wrong_map,
+                       std::uint16_t forbidden) {
+    auto maps = 0;
+    for (auto tries = 0; maps != maps_before + 1 && tries < 5; ++tries)
+        maps = maps_until_found(maps_before, wrong_map, forbidden);
     BOOST_TEST(maps == maps_before + 1);
 }
 

@@ -86,6 +86,9 @@ void deployment::await_successor(course& c, const std::function<void()>& meanwhi
         c.result.known = time_known(c);
         return c.result.known != 0;
     });
+    // It may have taken over, and been announced, while this process was halted after it had asked.
+    for (auto& o : c.others)
+        (void)o.accepts();
 }
 
 void deployment::await_demotion(course& c) {

@@ -70,13 +70,16 @@ class sentinel_deployment final : public deployment {
         auto c = begin();
         auto next = std::chrono::steady_clock::now();
         await_successor(c, [&] {
-            // A Sentinel gives the failover up if a busy machine makes all replicas seem slow.
+            // A Sentinel gives the failover up if a busy machine makes all replicas seem slow. One
+            // that was made while this process was halted must not be followed by another one: the
+            // name is asked for last, as it changes while the failover is still under way.
             const auto is_made =
                 std::ranges::any_of(c.others, [](const write_watch& o) { return o.first() != 0; });
-            if (is_made || std::chrono::steady_clock::now() < next)
+            if (is_made || std::chrono::steady_clock::now() < next || group_.is_failing_over(0) ||
+                group_.named_by(0) != c.old)
                 return;
             (void)group_.watcher(0).connect()({"SENTINEL", "FAILOVER", "mymaster"});
-            next += 1s;
+            next = std::chrono::steady_clock::now() + 1s;
         });
         await_demotion(c);
         c.result.loss = granted_twice(c);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -70,6 +71,8 @@ class bulk_client {
         auto part = std::array<char, 65'536>{};
         while (!std::string_view{bytes_}.ends_with(end)) {
             const auto got = ::recv(socket_, part.data(), part.size(), 0);
+            if (got < 0 && errno == EINTR) // this process was halted
+                continue;
             if (got <= 0)
                 throw std::runtime_error{"the server has ended the connection, or hangs"};
             bytes_.append(part.data(), static_cast<std::size_t>(got));

@@ -34,7 +34,11 @@ namespace {
 
 live::live(const std::string& server, const adjustment& adjust)
     : own_context_(std::make_unique<asio::io_context>(1)), context(*own_context_),
-      limiter(context.get_executor(), settings(server, adjust)) {}
+      limiter(context.get_executor(), settings(server, [&](config& c) {
+                  c.advanced.connect_timeout = c.timeout;
+                  if (adjust)
+                      adjust(c);
+              })) {}
 
 live::live(asio::io_context& on, const std::string& server, const adjustment& adjust)
     : context(on), limiter(context.get_executor(), settings(server, adjust)) {}

@@ -65,11 +65,11 @@ struct live {
     using answer = std::tuple<error_code, decision>;
     using adjustment = std::function<void(config&)>;
 
-    /// Calls may take ten seconds, so that a loaded machine is not taken for a dead server, and end
-    /// with the error where there is one, and no PING is sent to an idle connection;
-    /// `adjust` says otherwise.
+    /// Calls and handshakes may take ten seconds, so that halts of the machine are not taken for a
+    /// dead server; calls end with the error where there is one, and no PING is sent to an idle
+    /// connection. `adjust` says otherwise.
     explicit live(const std::string& server, const adjustment& adjust = {});
-    /// On a context of the test's, such as that of a simulated machine.
+    /// On a context of the test's, such as a simulated machine's; handshakes have the usual time.
     live(asio::io_context& on, const std::string& server, const adjustment& adjust = {});
 
     void run(std::function<asio::awaitable<void>()> body);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <support/coroutine_run.hpp>
+#include <support/live_limiter.hpp>
 #include <support/sentinel_group.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -28,6 +29,19 @@ inline boost::asio::awaitable<void> fail_over(sentinel_group& group, std::size_t
             (void)group.watcher(watcher).connect()({"SENTINEL", "FAILOVER", "mymaster"});
         co_await pause_for(std::chrono::milliseconds{50});
     }
+}
+
+/// Completes when calls are decided by the new master, and no Sentinel interferes any more: one
+/// that knows the old master might demote the new one, and ends the connections of its clients.
+/// @param rules of a call on a key of its own
+inline boost::asio::awaitable<void> fail_over_calmly(sentinel_group& group, live& l,
+                                                     const policy& rules) {
+    const auto reconnects = l.limiter.statistics().reconnects;
+    co_await fail_over(group, 0);
+    co_await until([&] { return l.limiter.statistics().reconnects > reconnects; });
+    group.await_health();
+    // Nothing was read meanwhile, not even the end of a connection.
+    co_await l.until_it_works("after the failover", rules);
 }
 
 } // namespace colimit::test
