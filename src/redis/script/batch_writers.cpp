@@ -22,10 +22,8 @@ void batch_command::begin(std::size_t keys, std::size_t further) const {
 void batch_command::append_arguments(std::string_view policies, std::string_view calls) const {
     resp::append_bulk(out, policies);
     resp::append_bulk(out, detail::decimal{nonce});
-    if (clock == detail::store_clock)
-        resp::append_bulk(out, "");
-    else
-        resp::append_bulk(out, detail::decimal{clock});
+    const auto digits = detail::decimal{clock};
+    resp::append_bulk(out, clock == detail::store_clock ? "" : std::string_view{digits});
     resp::append_bulk(out, ttls);
     resp::append_bulk(out, calls);
 }

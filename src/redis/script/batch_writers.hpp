@@ -131,6 +131,7 @@ class batch_reply {
 class batch_writer : boost::noncopyable {
   public:
     explicit batch_writer(keyed_calls& of) noexcept : of_(of) {}
+    virtual ~batch_writer() = default;
 
     virtual batch_contents encode(const batch_command& to) = 0;
     /// Returns whether the reply, which was not opened yet, is one to this batch. Then all calls
@@ -138,8 +139,6 @@ class batch_writer : boost::noncopyable {
     [[nodiscard]] virtual bool read(batch_reply& from) = 0;
 
   protected:
-    ~batch_writer() = default;
-
     void append_family(std::string& out, std::string_view family,
                        std::span<const std::uint32_t> of) const;
     void append_names(std::string& out, const detail::policy_data& p,
@@ -186,7 +185,6 @@ class joint_writer final : public batch_writer {
     /// Adds all checks of an operation, or none. Returns false if two of them have the same key and
     /// policy.
     [[nodiscard]] bool add(detail::operation& op, std::string_view prefix);
-    [[nodiscard]] bool has_bare_keys() const noexcept;
     batch_contents encode(const batch_command& to) override;
     [[nodiscard]] bool read(batch_reply& from) override;
 

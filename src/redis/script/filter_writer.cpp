@@ -66,7 +66,7 @@ batch_contents filter_writer::encode(const batch_command& to) {
         sent.calls += e.live;
     }
     sent.entries = sent.calls;
-    to.begin(2 * sent.keys, 0);
+    to.begin(std::size_t{2} * sent.keys, 0);
     for (const auto parity : {0U, 1U}) {
         const auto family = bitmap_family(*p.filter, parity);
         append_family(to.out, {family.data(), family.size()}, order);

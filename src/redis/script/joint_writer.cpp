@@ -32,10 +32,6 @@ bool joint_writer::add(detail::operation& op, std::string_view prefix) {
     return true;
 }
 
-bool joint_writer::has_bare_keys() const noexcept {
-    return std::ranges::any_of(policies_, [](const auto& p) { return p->compiled.has_bare_keys; });
-}
-
 batch_contents joint_writer::encode(const batch_command& to) {
     const auto order = std::span<const std::uint32_t>{of_.list_entries()};
     BOOST_ASSERT(order.size() == policies_.size());

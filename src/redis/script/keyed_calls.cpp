@@ -221,6 +221,11 @@ void keyed_calls::drop(std::uint32_t index) noexcept {
         withdraw(c);
 }
 
+bool keyed_calls::has_bare_keys() const noexcept {
+    return !policy_->compiled.packed &&
+           std::ranges::any_of(entries_, [](const entry& e) { return e.family_at == 0; });
+}
+
 std::optional<std::size_t> keyed_calls::common_group() const noexcept {
     auto found = any_group;
     for (const auto& e : entries_) {

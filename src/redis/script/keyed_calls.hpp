@@ -64,6 +64,8 @@ class keyed_calls : public batch_of<script_call> {
     [[nodiscard]] const policy_pointer& policy() const noexcept { return policy_; }
     /// Returns the group of all keys of waiting calls; nullopt if they are in several.
     [[nodiscard]] std::optional<std::size_t> common_group() const noexcept;
+    /// Returns whether the name of a key is the callers' key alone, so that it has no group.
+    [[nodiscard]] bool has_bare_keys() const noexcept;
     void drop(std::uint32_t index) noexcept override;
 
     // For the writers of batches.

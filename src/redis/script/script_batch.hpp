@@ -40,10 +40,6 @@ class script_batch final : public keyed_calls {
     [[nodiscard]] std::size_t group() const noexcept { return group_; }
     /// Returns whether it has the checks of an `allow_all`, and takes no calls.
     [[nodiscard]] bool is_joint() const noexcept { return writer_ == &joint_; }
-    /// Returns whether the name of a key is the callers' key alone, so that it has no group.
-    [[nodiscard]] bool has_bare_keys() const noexcept {
-        return is_joint() ? joint_.has_bare_keys() : policy()->compiled.has_bare_keys;
-    }
     [[nodiscard]] std::int64_t clock() const noexcept { return clock_; }
 
     /// Moves each call that waits, in order, to the batch that `target(group, key)` returns, which
