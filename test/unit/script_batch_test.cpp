@@ -276,7 +276,7 @@ BOOST_FIXTURE_TEST_CASE(the_server_module_gets_what_the_script_gets_but_no_diges
     script.insert(script.begin(), "COLIMIT.CHECK");
     BOOST_TEST(sent.size() == 1U);
     BOOST_TEST((sent.at(0) == script));
-    BOOST_TEST((batch.form == redis::script_command::server_module));
+    BOOST_TEST((batch.sending.form == redis::script_command::server_module));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_reply_of_another_nonce_shape_or_length_is_not_its_reply, fixture) {

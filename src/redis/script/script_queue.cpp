@@ -153,10 +153,11 @@ void script_queue::write(std::string& out, std::uint64_t stream_position, std::i
     send_waiting(out, stream_position - out.size(), now, 0, [&](script_batch& b) {
         const auto form = form_of(b);
         const auto loads = form == script_command::eval;
-        b.asks_for_module = module_.takes_question(now);
-        b.is_denied_asking = false;
-        b.replies_before = (b.asks_for_module ? 1U : 0U) + (loads ? 1U : 0U) + (b.asking ? 1U : 0U);
-        if (b.asks_for_module)
+        b.sending.asks_for_module = module_.takes_question(now);
+        b.sending.is_denied_asking = false;
+        b.sending.replies_before = (b.sending.asks_for_module ? 1U : 0U) + (loads ? 1U : 0U) +
+                                   (b.sending.asking ? 1U : 0U);
+        if (b.sending.asks_for_module)
             append_module_question(out);
         b.encode(out, b.has_ids() ? ttls_with_ids_ : minimum_ttl_, form);
         const auto& sent = b.sent();
@@ -168,7 +169,7 @@ void script_queue::write(std::string& out, std::uint64_t stream_position, std::i
 }
 
 script_command script_queue::form_of(const script_batch& b) const noexcept {
-    if (b.in_second_form)
+    if (b.sending.in_second_form)
         return second_form(settings_.command);
     const auto for_ids = b.policy()->filter.has_value();
     return module_.is_used(for_ids) ? script_command::server_module : settings_.command;
@@ -177,18 +178,18 @@ script_command script_queue::form_of(const script_batch& b) const noexcept {
 /// Without ASKING the node that a slot is moved to sends the batch back. No call needs it
 /// otherwise, so a permission that is missing is found here.
 void script_queue::note_denied_asking(script_batch& b, std::string_view error) {
-    b.is_denied_asking = true;
+    b.sending.is_denied_asking = true;
     report({.code = classify(error).code, .phase = phase::script, .text = error});
 }
 
 /// Reads the reply to the question for the module, to SCRIPT LOAD or to ASKING.
 void script_queue::read_reply_before(script_batch& b, const resp::decoder& reply,
                                      std::string_view bytes) {
-    --b.replies_before;
-    if (!std::exchange(b.asks_for_module, false)) {
+    --b.sending.replies_before;
+    if (!std::exchange(b.sending.asks_for_module, false)) {
         // The reply to the script says what an error means.
         const auto is_error = resp::is_error(reply.first().kind);
-        if (b.asking && b.replies_before == 0)
+        if (b.sending.asking && b.sending.replies_before == 0)
             return is_error ? note_denied_asking(b, reply.text(reply.first(), bytes)) : void();
         counted.scripts_loaded += is_error ? 0U : 1U;
         return;
@@ -208,7 +209,7 @@ void script_queue::read_reply_before(script_batch& b, const resp::decoder& reply
 
 std::optional<recovery> script_queue::read_reply_of(script_batch& head, const resp::decoder& reply,
                                                     std::string_view bytes) {
-    if (head.replies_before != 0) {
+    if (head.sending.replies_before != 0) {
         read_reply_before(head, reply, bytes);
         return recovery::keep;
     }
@@ -253,7 +254,7 @@ std::optional<recovery> script_queue::read_reply_of(script_batch& head, const re
 void script_queue::lose_connection(std::uint64_t sent) {
     for (auto* list : {&in_flight_, &waiting_})
         for (auto& b : *list)
-            b.in_second_form = false; // the next connection's handshake loads the script
+            b.sending.in_second_form = false; // the next connection's handshake loads the script
     batch_queue::lose_connection(sent);
 }
 

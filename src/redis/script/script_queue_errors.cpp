@@ -34,9 +34,9 @@ bool script_queue::redirect_head(std::string_view error) {
     auto& b = in_flight_.front();
     const auto are_apart = !b.is_joint() && !b.policy()->compiled.packed; // its keys, on the server
     const auto to = router_->redirect(*this, {.error = error,
-                                              .is_denied = b.is_denied_asking,
+                                              .is_denied = b.sending.is_denied_asking,
                                               .group = b.group(),
-                                              .redirections = b.redirections,
+                                              .redirections = b.sending.redirections,
                                               .may_be_divided = are_apart && b.keys() > 1});
     if (to.queue == nullptr) {
         if (!to.error)
@@ -51,11 +51,11 @@ bool script_queue::redirect_head(std::string_view error) {
         divide_head();
     while (in_flight_.begin() != last) {
         auto& part = in_flight_.front();
-        part.in_second_form = false;
+        part.sending.in_second_form = false;
         part.is_returned = true;
         part.is_parked = to.parked;
-        part.asking = to.asking;
-        part.redirections = to.redirections;
+        part.sending.asking = to.asking;
+        part.sending.redirections = to.redirections;
         to.queue->take_over(*this, in_flight_, in_flight_.begin());
     }
     if (to.queue != this)
@@ -93,7 +93,7 @@ void script_queue::move_batch(batches& list, batches::iterator b, script_queue* 
         end_unserved(*b, errc::unavailable);
         return retire(list, b);
     }
-    b->in_second_form = b->asking = false;
+    b->sending.in_second_form = b->sending.asking = false;
     to->take_over(*this, list, b);
 }
 
@@ -107,7 +107,7 @@ void script_queue::end_unserved(script_batch& b, errc why) {
 /// Returns whether the server may execute a batch in its second form that it has not executed for
 /// this error.
 bool script_queue::may_be_repeated(const script_batch& b, std::string_view error) const {
-    switch (b.form) {
+    switch (b.sending.form) {
     case script_command::evalsha:
         return classify(error).recovery == recovery::resend_with_script;
     case script_command::fcall:
@@ -124,7 +124,7 @@ bool script_queue::may_be_repeated(const script_batch& b, std::string_view error
 std::optional<recovery> script_queue::leave_module(std::string_view error) {
     const auto& b = in_flight_.front();
     const auto is_denied = is_command_denial(error) && !module_.is_required();
-    if (b.form != script_command::server_module || !(is_denied || is_module_missing(error)))
+    if (b.sending.form != script_command::server_module || !(is_denied || is_module_missing(error)))
         return std::nullopt;
     const auto for_ids = b.policy()->filter.has_value();
     if (is_denied)
@@ -153,7 +153,7 @@ recovery script_queue::fail_head(std::string_view text) {
     }
     if (const auto needs = leave_module(text))
         return *needs;
-    if (may_be_repeated(b, text) && !std::exchange(b.in_second_form, true)) {
+    if (may_be_repeated(b, text) && !std::exchange(b.sending.in_second_form, true)) {
         return_head();
         return recovery::resend_with_script;
     }
@@ -166,7 +166,7 @@ recovery script_queue::fail_head(std::string_view text) {
             .text = text,
             .policy = b.policy()->fingerprint});
     if (meaning.code == errc::outcome_unknown && b.has_ids() &&
-        !std::exchange(b.was_repeated, true)) {
+        !std::exchange(b.sending.was_repeated, true)) {
         b.note_uncertain();
         return_head();
         return meaning.recovery;
