@@ -474,12 +474,12 @@ BOOST_AUTO_TEST_CASE(every_allocation_may_fail_while_there_is_no_server) {
     });
 }
 
-/// A port at which nobody listens.
+/// A port without a listener.
 BOOST_AUTO_TEST_CASE(every_allocation_may_fail_while_a_server_refuses_connections) {
     auto context = asio::io_context{};
-    const auto nobody = asio::ip::tcp::socket{
+    const auto silent = asio::ip::tcp::socket{
         context, asio::ip::tcp::endpoint{asio::ip::address_v4::loopback(), 0}};
-    const auto address = "redis://127.0.0.1:" + std::to_string(nobody.local_endpoint().port());
+    const auto address = "redis://127.0.0.1:" + std::to_string(silent.local_endpoint().port());
     for (const auto is_logged : {false, true}) {
         auto c = settings(address, execution_mode::script);
         c.on_failure = failure_mode::local;
