@@ -106,6 +106,11 @@ BOOST_AUTO_TEST_CASE(a_key_that_no_request_has_is_refused_with_the_form) {
         BOOST_TEST(refused(given, "ip") == other + std::string{given} + ", expected ip=ADDRESS)");
     BOOST_TEST(refused("ip=192.0.2.7", "user|ip+route") ==
                other + "ip=192.0.2.7, expected user=VALUE|ip=ADDRESS;route=PATH)");
+    const auto one_path = colimit::parse_policy_document(
+        R"({"policies": {"t": {"rules": "2/h", "key": "route+ip"}},
+            "routes": [{"path": "/a;b", "policy": "t"}]})");
+    BOOST_TEST(problem([&] { return service_key("ip=192.0.2.7", one_path, "t"); }) ==
+               other + "ip=192.0.2.7, expected route=/a%3Bb;ip=ADDRESS)");
     BOOST_TEST(refused("global=1", "global") == other + "global=1, expected global)");
     BOOST_TEST(refused("tag=y;ip=192.0.2.7", "ip+tag:x").starts_with(other));
     BOOST_TEST(refused("ip=192.0.2.7;route=/o", "ip+route") ==

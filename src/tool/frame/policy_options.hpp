@@ -30,6 +30,16 @@ struct limited_key {
     std::string key;
 };
 
+/// A key under several policies.
+struct limited_keys {
+    struct other {
+        std::string policy;
+        std::string form; ///< of its keys: `ip=ADDRESS;route=/login`
+    };
+    std::vector<limited_key> all;
+    std::vector<other> others; ///< policies that have keys of another form
+};
+
 struct policy_options {
     std::vector<std::string> rules; ///< texts of `parse_rules`
     std::string file;               ///< a document of policies
@@ -62,7 +72,8 @@ struct policy_options {
     /// Returns the policy, and the key under which a service counts it: `service_key`.
     [[nodiscard]] limited_key limited(const std::string& key) const;
     /// As `limited`; without `--policy` for all policies of the file that have keys of this form.
-    [[nodiscard]] std::vector<limited_key> all_limited(const std::string& key) const;
+    /// @throws other_form if none has
+    [[nodiscard]] limited_keys all_limited(const std::string& key) const;
     /// Returns the document of the file; nullopt if there are rules instead.
     /// @throws std::runtime_error if there is neither, or both
     [[nodiscard]] std::optional<colimit::policy_document> document() const;

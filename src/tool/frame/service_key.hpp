@@ -12,12 +12,15 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tool {
 
 /// The keys of a policy are of another form.
 struct other_form : std::runtime_error {
-    using std::runtime_error::runtime_error;
+    other_form(const std::string& problem, std::string of_keys)
+        : std::runtime_error(problem), form(std::move(of_keys)) {}
+    std::string form; ///< of these keys: `user=VALUE|ip=ADDRESS;route=/login`
 };
 
 /// Returns the key under any policy: `ip=` fields are the networks that `key::address` writes, and
