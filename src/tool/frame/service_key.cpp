@@ -247,6 +247,25 @@ void check_spelling(const field& f) {
         refuse(f.whole, "another spelling of a field", right);
 }
 
+/// Refuses a field that no key of the library has, in a key that has fields of the library.
+void check_form(const field& f) {
+    if (f.whole.empty())
+        refuse(f.whole, "no key has an empty field", "one ; between two fields, and no other");
+    if (f.whole == f.name && is_scope(f.name))
+        refuse(f.whole, "no key has a field without a value", f.name + "=VALUE");
+    if (is_scope(f.name) && f.has_value && f.name != "ip")
+        (void)unescaped(f);
+}
+
+/// Returns whether a text is meant as a key of the library; any other is one of the application.
+[[nodiscard]] bool is_of_library(const std::vector<std::string_view>& fields) {
+    const auto is_one = [](std::string_view text) {
+        const auto f = read_field(text);
+        return f.has_value && is_scope(f.name);
+    };
+    return std::ranges::any_of(fields, is_one) || (fields.size() == 1 && fields.front() == "ip");
+}
+
 /// Returns the key with the networks of addresses, and with the digests of what is too long if all
 /// fields are those of the library. Other keys are those of the application.
 [[nodiscard]] std::string with_networks(std::string_view given,
@@ -257,9 +276,14 @@ void check_spelling(const field& f) {
     auto tag_size = std::size_t{0}; ///< with the `;` behind it
     auto made = access::empty_key<scoped_key>();
     auto is_scoped = true;
-    for (const auto text : split(given, ';')) {
+    auto is_first = true;
+    const auto fields = split(given, ';');
+    const auto is_checked = is_of_library(fields);
+    for (const auto text : fields) {
         const auto f = read_field(text);
         check_spelling(f);
+        if (is_checked)
+            check_form(f);
         auto own = std::string{text};
         if (f.name == "ip" && f.has_value)
             own = std::string{address_key(f, bits, false)};
@@ -269,11 +293,11 @@ void check_spelling(const field& f) {
                 access::with_field(access::empty_key<scoped_key>(), f.name, unescaped(f))};
         is_scoped = is_scoped && (text == "global" || text == "none" ||
                                   (is_scope(f.name) && (f.has_value || has_digest(f.whole))));
-        if (key.empty() && f.name == "tag")
+        if (is_first && f.name == "tag")
             tag_size = own.size() + 1;
         else if (is_scoped)
             made = access::with_name(made, own);
-        key += (key.empty() ? "" : ";") + own;
+        key += (std::exchange(is_first, false) ? "" : ";") + own;
     }
     if (!is_scoped || key.size() <= tag_size + colimit::limits::plain_key_bytes)
         return key;
