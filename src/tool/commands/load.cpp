@@ -67,9 +67,8 @@ struct load_options {
             ->type_name("S")
             ->check(number_between(0.1, 86'400))
             ->capture_default_str();
-        server.declare(app);
         // Never the server that happens to be in COLIMIT_SERVER: a load takes all that it can give.
-        app.get_option("--server")->required();
+        server.declare(app, true);
     }
 
     [[nodiscard]] load::plan plan() const {
@@ -166,7 +165,7 @@ command load_command() {
                  "It takes all of one core, and most of the server's: do not run it against a "
                  "server that other programs need."},
         .examples = {{"load --server redis://127.0.0.1:6379 --seconds 5", "a server"},
-                     {"load --rule '100/s; 5000/h named hour' --callers 64",
+                     {"load --server env:LIMITS --rule '100/s; 5000/h named hour' --callers 64",
                       "two rules, and fewer calls at a time"}},
         .json = R"({"command": "load", "server": "unix:/run/redis.sock", "policy": "100-s",
  "callers": 256, "keys": 100000, "seconds": 2.0, "interrupted": false,
