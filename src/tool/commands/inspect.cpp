@@ -174,7 +174,8 @@ struct inspect_options {
             text += "policy " + shown(f.policy) + ":\n" +
                     place_text(f, at.time(at.of(f.where.redis_key)));
         if (result.found.empty())
-            text = "nothing is stored for " + shown(own) + " with " + server.place_text() +
+            text = (result.is_complete ? "nothing is stored for " : "nothing was found for ") +
+                   shown(own) + " with " + server.place_text() +
                    ", under any policy; keys with more parts, such as " + shown(own) +
                    ";route=PATH, are others and were not searched\n";
         if (!result.is_complete)
