@@ -14,7 +14,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 
 namespace tool {
@@ -86,10 +85,7 @@ struct load_options {
     int run(output& out) const {
         const auto planned = plan();
         require_no_places(planned.policy.rules());
-        for (const auto& rule : planned.policy.rules())
-            if (rule.kind() == colimit::algorithm::distinct)
-                throw std::runtime_error{
-                    "a distinct rule counts members, which load does not name"};
+        require_no_members(planned.policy.rules(), "load");
         const auto r = load::run(planned);
         if (out.is_json())
             out.object(object_of(planned, r));

@@ -62,6 +62,13 @@ void require_no_places(std::span<const colimit::rule> rules) {
                 "(expected peek, inspect, block or reset)"};
 }
 
+void require_no_members(std::span<const colimit::rule> rules, const std::string& source) {
+    for (const auto& rule : rules)
+        if (rule.kind() == colimit::algorithm::distinct)
+            throw std::runtime_error{"a distinct rule counts members, which " + source +
+                                     " does not name"};
+}
+
 void policy_options::declare(CLI::App& app) {
     app.add_option("--rule", rules,
                    "A rule, such as '5/s burst 10'; give it several times or join rules by ';' for "

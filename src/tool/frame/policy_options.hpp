@@ -24,6 +24,10 @@ namespace tool {
 /// @throws std::runtime_error if a rule is `concurrent`: its places are held, not charged
 void require_no_places(std::span<const colimit::rule> rules);
 
+/// @param source of the calls, which has no members: `load`, `a log`
+/// @throws std::runtime_error if a rule is `distinct`
+void require_no_members(std::span<const colimit::rule> rules, const std::string& source);
+
 /// A key, and the policy that limits it.
 struct limited_key {
     colimit::policy limit;
