@@ -106,6 +106,11 @@ BOOST_AUTO_TEST_CASE(a_key_that_no_request_has_is_refused_with_the_form) {
         BOOST_TEST(refused(given, "ip") == other + std::string{given} + ", expected ip=ADDRESS)");
     BOOST_TEST(refused("ip=192.0.2.7", "user|ip+route") ==
                other + "ip=192.0.2.7, expected user=VALUE|ip=ADDRESS;route=PATH)");
+    const auto one_path = colimit::parse_policy_document(
+        R"({"policies": {"t": {"rules": "2/h", "key": "route+ip"}},
+            "routes": [{"path": "/a;b", "policy": "t"}]})");
+    BOOST_TEST(problem([&] { return service_key("ip=192.0.2.7", one_path, "t"); }) ==
+               other + "ip=192.0.2.7, expected route=/a%3Bb;ip=ADDRESS)");
     BOOST_TEST(refused("global=1", "global") == other + "global=1, expected global)");
     BOOST_TEST(refused("tag=y;ip=192.0.2.7", "ip+tag:x").starts_with(other));
     BOOST_TEST(refused("ip=192.0.2.7;route=/o", "ip+route") ==
@@ -133,14 +138,34 @@ BOOST_AUTO_TEST_CASE(without_a_route_an_application_has_keys_of_its_own) {
     const auto d =
         colimit::parse_policy_document(R"({"policies": {"t": "2/h"}, "ipv6_prefix": 56})");
     for (const std::string_view key :
-         {"ann", "user=50%", "a;b", "ip", "zip=1", "all#x", "user#42", "user:42", "192.0.2.7",
-          "a:b", "name=Ip=3", "ip:eth0", "query:A=1"}) {
+         {"ann", "a;b", ";a", "a;;b", "a=50%;", "user", "zip=1", "all#x", "user#42", "user:42",
+          "192.0.2.7", "a:b", "name=Ip=3", "ip:eth0", "query:A=1"}) {
         BOOST_TEST(service_key(key, d, "t") == key);
         BOOST_TEST(service_key(key) == key);
     }
     BOOST_TEST(service_key("user=1;ip=2001:db8:0:ff::1", d, "t") == "user=1;ip=2001:db8::/56");
     for (const std::string_view key : {"ip=2001:db8::/64", "ip=192.0.2.0/24"})
         BOOST_TEST(service_key(key, d, "t") == key);
+}
+
+BOOST_AUTO_TEST_CASE(a_text_with_fields_of_the_library_is_one_that_it_writes) {
+    const auto d = colimit::parse_policy_document(R"({"policies": {"t": "2/h"}})");
+    const auto refuses = [&](const std::string& key, const std::string& reason) {
+        BOOST_TEST(problem_without_document(key).starts_with("KEY: " + reason), key);
+        BOOST_TEST(problem([&] { return service_key(key, d, "t"); }).starts_with("KEY: " + reason),
+                   key);
+    };
+    for (const auto* const key : {"user=50%", "user=1%3b", "user=1%zz", "user=1%", "part=a%2",
+                                  "query:A=a%20b", "user=1;part=a%3b"})
+        refuses(key, "no key has this text");
+    for (const auto* const key :
+         {"user=", "tag=;user=1", "user=1;part=", "user=1;route", "ip", "ip;user=1"})
+        refuses(key, "no key has a field without a value");
+    for (const auto* const key : {"user=1;", ";user=1", "user=1;;route=/x", "ip=192.0.2.7;"})
+        refuses(key, "no key has an empty field");
+    for (const auto* const key :
+         {"user=1%3B%25", "tag=t;user=1", "user=1;part=a;part=b", "global;part=a", "none;route=/x"})
+        BOOST_TEST(service_key(key) == key);
 }
 
 BOOST_AUTO_TEST_CASE(a_digest_is_one_that_a_key_can_have) {

@@ -115,7 +115,7 @@ struct inspect_options {
     }
 
     int inspect_policies(output& out) const {
-        const auto limited = what.all_limited(key);
+        const auto [limited, others] = what.all_limited(key);
         const auto recoveries = recoveries_of(server.config(), limited);
         servers at{server.config()};
         auto code = exit_allowed;
@@ -128,7 +128,17 @@ struct inspect_options {
                 code = exit_denied;
             print(out, limited[i], recoveries[i], found);
         }
+        print(out, others);
         return code;
+    }
+
+    /// Says that the key is not all that limits this client.
+    static void print(output& out, const std::vector<limited_keys::other>& others) {
+        for (const auto& o : others)
+            if (out.is_json())
+                out.object({{"policy", o.policy}, {"keys_of_form", o.form}});
+            else
+                out.text("not examined: policy " + o.policy + ", whose keys are " + o.form + '\n');
     }
 
     static void print(output& out, const limited_key& limited, const recovery& r,
@@ -164,8 +174,10 @@ struct inspect_options {
             text += "policy " + shown(f.policy) + ":\n" +
                     place_text(f, at.time(at.of(f.where.redis_key)));
         if (result.found.empty())
-            text = "nothing is stored for " + shown(own) + " with " + server.place_text() +
-                   ", so all of its limits there are left\n";
+            text = (result.is_complete ? "nothing is stored for " : "nothing was found for ") +
+                   shown(own) + " with " + server.place_text() +
+                   ", under any policy; keys with more parts, such as " + shown(own) +
+                   ";route=PATH, are others and were not searched\n";
         if (!result.is_complete)
             text += "not all keys were examined: a larger --scan, or --policies, finds more\n";
         out.text(text);
@@ -182,11 +194,14 @@ command inspect_command() {
         .text =
             {"With a policy, or all policies of a file: the decision that a check of cost 1 "
              "would get, and for each rule how much is left and when tokens come back. The "
-             "exit code is 1 if a policy would deny the check.",
+             "exit code is 1 if a policy would deny the check. Policies of the file that have keys "
+             "of another form, such as user=42;route=/login, are named: they may deny the client, "
+             "too.",
              "Without a policy: everything that is stored for the key under any policy, with this "
              "--prefix and --hash-tags and in the database of the address, is searched by SCAN, "
              "which examines all keys of a server in pages of 1,000 and "
-             "delays no call for longer than a page. What is stored does not say how fast a "
+             "delays no call for longer than a page. A key with more parts is another key. What is "
+             "stored does not say how fast a "
              "rule recovers, nor the names of rules except those of rules without a name.",
              "Charges and writes nothing."},
         .examples = {{"inspect user=42 --policies policies.json", "under every policy of a file"},
@@ -207,6 +222,8 @@ command inspect_command() {
              "slots": [{"tag": 1527487298, "rule": "gcra", "num": 12000000,
                         "capacity": 5, "t": 1795771558721258,
                         "debt": 60000000}], "holders": []}]}
+{"command": "inspect", "policy": "login",
+ "keys_of_form": "user=VALUE|ip=ADDRESS;route=/login"}
 {"command": "inspect", "key": "job", "is_complete": true,
  "stored": [{"policy": "jobs", "holds": "holders",
              "redis_key": "colimit:{1p}:jobs:sk:job",

@@ -14,7 +14,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 
 namespace tool {
@@ -67,9 +66,8 @@ struct load_options {
             ->type_name("S")
             ->check(number_between(0.1, 86'400))
             ->capture_default_str();
-        server.declare(app);
         // Never the server that happens to be in COLIMIT_SERVER: a load takes all that it can give.
-        app.get_option("--server")->required();
+        server.declare(app, true);
     }
 
     [[nodiscard]] load::plan plan() const {
@@ -87,10 +85,7 @@ struct load_options {
     int run(output& out) const {
         const auto planned = plan();
         require_no_places(planned.policy.rules());
-        for (const auto& rule : planned.policy.rules())
-            if (rule.kind() == colimit::algorithm::distinct)
-                throw std::runtime_error{
-                    "a distinct rule counts members, which load does not name"};
+        require_no_members(planned.policy.rules(), "load");
         const auto r = load::run(planned);
         if (out.is_json())
             out.object(object_of(planned, r));
@@ -166,7 +161,7 @@ command load_command() {
                  "It takes all of one core, and most of the server's: do not run it against a "
                  "server that other programs need."},
         .examples = {{"load --server redis://127.0.0.1:6379 --seconds 5", "a server"},
-                     {"load --rule '100/s; 5000/h named hour' --callers 64",
+                     {"load --server env:LIMITS --rule '100/s; 5000/h named hour' --callers 64",
                       "two rules, and fewer calls at a time"}},
         .json = R"({"command": "load", "server": "unix:/run/redis.sock", "policy": "100-s",
  "callers": 256, "keys": 100000, "seconds": 2.0, "interrupted": false,

@@ -94,6 +94,8 @@ struct replay_options {
     std::string server = "memory:";
     std::string format = "access";
     replay::json_fields fields;
+    const CLI::Option* key_field = nullptr;
+    const CLI::Option* time_field = nullptr;
     std::string svg;
     std::size_t top = 10;
     screen_options screen;
@@ -105,13 +107,14 @@ struct replay_options {
             ->type_name("NAME")
             ->check(CLI::IsMember({"access", "json"}))
             ->capture_default_str();
-        app.add_option("--key-field", fields.key,
-                       "With --format json: the field that is limited, such as user.id")
-            ->type_name("PATH")
-            ->capture_default_str();
-        app.add_option("--time-field", fields.time, "With --format json: the field of the time")
-            ->type_name("PATH")
-            ->capture_default_str();
+        key_field = app.add_option("--key-field", fields.key,
+                                   "With --format json: the field that is limited, such as user.id")
+                        ->type_name("PATH")
+                        ->capture_default_str();
+        time_field =
+            app.add_option("--time-field", fields.time, "With --format json: the field of the time")
+                ->type_name("PATH")
+                ->capture_default_str();
         app.add_option("--server", server,
                        "Where to count: memory:, redis://[user:password@]host[:port][/db], "
                        "unix:/path, or env:NAME, the address in an environment variable")
@@ -142,13 +145,13 @@ struct replay_options {
     }
 
     int run(output& out) const {
+        for (const auto* const field : {key_field, time_field})
+            if (format != "json" && field->count() != 0)
+                throw std::runtime_error{field->get_name() + ": only with --format json"};
         const auto tried = limits();
         for (const auto& p : tried.policies()) {
             require_no_places(p.rules());
-            for (const auto& rule : p.rules())
-                if (rule.kind() == colimit::algorithm::distinct)
-                    throw std::runtime_error{
-                        "a distinct rule counts members, which a log does not name"};
+            require_no_members(p.rules(), "a log");
         }
         replay::progress shown{isatty(STDERR_FILENO) == 1};
         const auto log = replay::load(

@@ -67,6 +67,7 @@ struct simulate_options {
     int run(output& out) const {
         const auto tried = compared();
         require_no_places(tried);
+        require_no_members(tried, "simulate");
         const auto all = simulate::compare(tried);
         if (out.is_json())
             out.object(object_of(all));

@@ -197,7 +197,8 @@ command block_command() {
         .name = "block",
         .summary = "Deny all calls for a key for a time",
         .text = {"Denies every call for the key under the policy, whatever its rules say. A block "
-                 "that lasts longer stays; colimit reset lifts it. Not with packed storage."},
+                 "that lasts longer stays; colimit reset lifts it. Not with packed storage: if the "
+                 "service packs the states, a block under --rule has no effect."},
         .examples = {{"block ip=2001:db8::7 --policies policies.json --policy api --for 1h",
                       "denies a client for an hour: the network that the document counts by"},
                      {"block ip=192.0.2.7 --rule 100/m --for 1h",

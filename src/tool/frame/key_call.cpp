@@ -2,6 +2,7 @@
 //
 // One call for one key.
 
+#include <colimit/detail/access.hpp>
 #include <colimit/limits.hpp>
 #include <tool/frame/command.hpp>
 #include <tool/frame/decision_text.hpp>
@@ -103,12 +104,20 @@ int key_call::change(output& out, const std::string& done, const verb& make,
         out.object(object);
         return exit_allowed;
     }
-    const auto nothing = "nothing was used or blocked for " + shown(limited.key) +
-                         " under policy " + std::string{limited.limit.name()} + " (" +
-                         server.place_text() + "), so nothing is changed";
-    out.text(key_text(limited) + (changes ? done : nothing) + "; now " +
+    out.text(key_text(limited) + (changes ? done : nothing_text(limited, d)) + "; now " +
              decision_text(limited.limit, d));
     return exit_allowed;
+}
+
+std::string key_call::nothing_text(const limited_key& limited, const colimit::decision& d) const {
+    const auto& options = colimit::detail::access::options(limited.limit);
+    const auto is_packed = options.storage == colimit::storage::shared_hash;
+    const auto is_blocked = !d.allowed() && d.reason == colimit::denial_reason::block;
+    return "nothing was used" + std::string{is_blocked ? "" : " or blocked"} + " for " +
+           shown(limited.key) + " under policy " + std::string{limited.limit.name()} + " (" +
+           server.place_text() + ", mode " + server.mode +
+           (is_packed ? ", packed" : ", not packed") + "), so nothing is changed" +
+           (is_blocked ? "; it is blocked, and colimit reset lifts that" : "");
 }
 
 void check_call::declare(CLI::App& app) {

@@ -52,6 +52,10 @@ struct key_call {
   private:
     /// Returns the beginning of the text: the key, if it is another one than was given.
     [[nodiscard]] std::string key_text(const limited_key& limited) const;
+    /// Returns that nothing was found, and where: all that decides where a state is.
+    /// @param d the decision afterwards
+    [[nodiscard]] std::string nothing_text(const limited_key& limited,
+                                           const colimit::decision& d) const;
 };
 
 /// The options of `check` and `peek`.

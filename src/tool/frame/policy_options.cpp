@@ -62,6 +62,13 @@ void require_no_places(std::span<const colimit::rule> rules) {
                 "(expected peek, inspect, block or reset)"};
 }
 
+void require_no_members(std::span<const colimit::rule> rules, const std::string& source) {
+    for (const auto& rule : rules)
+        if (rule.kind() == colimit::algorithm::distinct)
+            throw std::runtime_error{"a distinct rule counts members, which " + source +
+                                     " does not name"};
+}
+
 void policy_options::declare(CLI::App& app) {
     app.add_option("--rule", rules,
                    "A rule, such as '5/s burst 10'; give it several times or join rules by ';' for "
@@ -123,20 +130,21 @@ limited_key policy_options::limited(const std::string& key) const {
     return {p, key_under(read, p, key)};
 }
 
-std::vector<limited_key> policy_options::all_limited(const std::string& key) const {
+limited_keys policy_options::all_limited(const std::string& key) const {
     const auto read = document();
-    std::vector<limited_key> all;
+    limited_keys keys;
     std::exception_ptr first;
     for (const auto& p : policies_of(read, false)) {
         try {
-            all.push_back({p, key_under(read, p, key)});
-        } catch (const other_form&) {
+            keys.all.push_back({p, key_under(read, p, key)});
+        } catch (const other_form& e) {
             first = first ? first : std::current_exception();
+            keys.others.push_back({std::string{p.name()}, e.form});
         }
     }
-    if (all.empty() && first)
+    if (keys.all.empty() && first)
         std::rethrow_exception(first);
-    return all;
+    return keys;
 }
 
 } // namespace tool

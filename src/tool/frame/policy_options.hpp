@@ -24,10 +24,24 @@ namespace tool {
 /// @throws std::runtime_error if a rule is `concurrent`: its places are held, not charged
 void require_no_places(std::span<const colimit::rule> rules);
 
+/// @param source of the calls, which has no members: `load`, `a log`
+/// @throws std::runtime_error if a rule is `distinct`
+void require_no_members(std::span<const colimit::rule> rules, const std::string& source);
+
 /// A key, and the policy that limits it.
 struct limited_key {
     colimit::policy limit;
     std::string key;
+};
+
+/// A key under several policies.
+struct limited_keys {
+    struct other {
+        std::string policy;
+        std::string form; ///< of its keys: `ip=ADDRESS;route=/login`
+    };
+    std::vector<limited_key> all;
+    std::vector<other> others; ///< policies that have keys of another form
 };
 
 struct policy_options {
@@ -62,7 +76,8 @@ struct policy_options {
     /// Returns the policy, and the key under which a service counts it: `service_key`.
     [[nodiscard]] limited_key limited(const std::string& key) const;
     /// As `limited`; without `--policy` for all policies of the file that have keys of this form.
-    [[nodiscard]] std::vector<limited_key> all_limited(const std::string& key) const;
+    /// @throws other_form if none has
+    [[nodiscard]] limited_keys all_limited(const std::string& key) const;
     /// Returns the document of the file; nullopt if there are rules instead.
     /// @throws std::runtime_error if there is neither, or both
     [[nodiscard]] std::optional<colimit::policy_document> document() const;

@@ -65,17 +65,19 @@ CLI::Validator address_of_variable() {
             ""};
 }
 
-void server_options::declare(CLI::App& app) {
+void server_options::declare(CLI::App& app, bool is_required) {
     server = usual_server();
+    const std::string forms =
+        "Where the counters are: redis://[user:password@]host[:port][/db], rediss://, "
+        "redis+sentinel://, redis+cluster://, unix:/path, or env:NAME: the address in "
+        "an environment variable, which keeps a password out of the list of processes. ";
+    const std::string usual = "The variable COLIMIT_SERVER replaces the default in the same forms "
+                              "(default: redis://127.0.0.1:6379)";
     const auto* const option =
-        app.add_option(
-               "--server", server,
-               "Where the counters are: redis://[user:password@]host[:port][/db], rediss://, "
-               "redis+sentinel://, redis+cluster://, unix:/path, or env:NAME: the address in "
-               "an environment variable, which keeps a password out of the list of processes. "
-               "The variable COLIMIT_SERVER replaces the default in the same forms (default: "
-               "redis://127.0.0.1:6379)")
+        app.add_option("--server", server,
+                       forms + (is_required ? "Required; COLIMIT_SERVER is not read" : usual))
             ->type_name("ADDRESS")
+            ->required(is_required)
             ->transform(address_of_variable());
     app.parse_complete_callback([this, option] {
         if (option->count() != 0)

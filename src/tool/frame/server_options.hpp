@@ -33,7 +33,8 @@ struct server_options {
     bool is_verbose = false;
     colimit::tls_options tls;
 
-    void declare(CLI::App& app);
+    /// @param is_required whether `--server` must be given, without a default
+    void declare(CLI::App& app, bool is_required = false);
     /// Returns where keys are searched: `prefix colimit, 64 tags, database 0`.
     [[nodiscard]] std::string place_text() const;
 

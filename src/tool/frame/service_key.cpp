@@ -4,6 +4,7 @@
 // the forms that key.hpp and http_key.hpp describe; a digest, `user#0123...`, stays as it is.
 
 #include <tool/frame/format.hpp>
+#include <tool/frame/key_field.hpp>
 #include <tool/frame/service_key.hpp>
 
 #include <base/bytes.hpp>
@@ -16,9 +17,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -27,117 +28,6 @@ namespace {
 
 using colimit::scoped_key;
 using colimit::detail::access;
-using colimit::http::canonical;
-
-/// A field of a key: `ip=192.0.2.1`, `user#0123...`, or a name alone.
-struct field {
-    std::string_view whole;
-    std::string name;
-    std::string_view value; ///< as it is written; empty if the field is no `name=value`
-    bool has_value = false;
-};
-
-[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    for (auto end = text.find(separator); end != std::string_view::npos;
-         end = text.find(separator)) {
-        parts.push_back(text.substr(0, end));
-        text.remove_prefix(end + 1);
-    }
-    parts.push_back(text);
-    return parts;
-}
-
-[[nodiscard]] field read_field(std::string_view text) {
-    const auto end = std::min(text.find_first_of("=#"), text.size());
-    auto name = std::string{text.substr(0, end)};
-    if (name.starts_with("header:"))
-        std::ranges::transform(name, name.begin(), colimit::detail::lower);
-    if (end == text.size() || text[end] == '#')
-        return {text, std::move(name), {}, false};
-    return {text, std::move(name), text.substr(end + 1), true};
-}
-
-[[noreturn]] void refuse(std::string_view got, const std::string& problem,
-                         const std::string& expected) {
-    throw std::runtime_error{"KEY: " + problem + " (got " + escaped(got) + ", expected " +
-                             expected + ")"};
-}
-
-/// Returns the prefix length after a slash.
-/// @param usual the only one of the document's keys; nullopt without a document
-[[nodiscard]] int read_length(const field& f, std::string_view digits, bool is_v4,
-                              std::optional<int> usual) {
-    const auto most = is_v4 ? 32 : 128;
-    const auto read = colimit::detail::read_decimal(digits, static_cast<std::uint64_t>(most));
-    const auto length = read ? static_cast<int>(*read) : -1;
-    if (length < 0 || length != usual.value_or(length))
-        refuse(f.whole, "not a prefix length of these keys",
-               usual ? "/" + std::to_string(*usual) + ", as in the document"
-                     : "/0 to /" + std::to_string(most));
-    return length;
-}
-
-/// Returns whether the key of an address depends on the length of the prefix: not if it is of IPv4,
-/// in any form, or of the link.
-[[nodiscard]] bool has_network(const boost::asio::ip::address& a) {
-    const auto key_with = [&](int v6) { return std::string{colimit::key::address(a, {.v6 = v6})}; };
-    return key_with(64) != key_with(128);
-}
-
-/// Returns the field of an address or a network, `ip=2001:db8::/64`.
-/// @param bits those of the document; nullopt if there is none
-/// @param is_only whether the keys have no other length than that of the document
-[[nodiscard]] scoped_key
-address_key(const field& f, const std::optional<colimit::address_prefixes>& bits, bool is_only) {
-    const auto slash = f.value.find('/');
-    const auto address = colimit::http::parse_address(f.value.substr(0, slash));
-    if (!address || (slash != std::string_view::npos && canonical(*address) != *address))
-        refuse(f.whole, "not the address of a client",
-               "an address or a network of IPv4 or IPv6, without port, brackets and host name");
-    const auto is_v4 = canonical(*address).is_v4();
-    auto used = bits.value_or(colimit::address_prefixes{});
-    if (slash != std::string_view::npos)
-        (is_v4 ? used.v4 : used.v6) =
-            read_length(f, f.value.substr(slash + 1), is_v4,
-                        is_only ? std::optional{is_v4 ? used.v4 : used.v6} : std::nullopt);
-    else if (!bits && has_network(*address))
-        refuse(f.whole, "services count IPv6 clients by network, so this is not the key of one",
-               std::string{colimit::key::address(*address)} +
-                   ", or another length if the service has one; --policies FILE reads it there");
-    return colimit::key::address(*address, used);
-}
-
-/// Returns a value without its escapes, which are those of `;` and `%`.
-[[nodiscard]] std::string unescaped(const field& f) {
-    std::string value;
-    for (std::size_t i = 0; i < f.value.size(); ++i) {
-        if (f.value[i] != '%') {
-            value += f.value[i];
-            continue;
-        }
-        const auto code = f.value.substr(i + 1, 2);
-        if (code != "25" && code != "3B")
-            refuse(f.whole, "no key has this text", "% and ; in values written as %25 and %3B");
-        value += code == "25" ? '%' : ';';
-        i += 2;
-    }
-    if (value.empty())
-        refuse(f.whole, "no key has a field without a value", f.name + "=VALUE");
-    return value;
-}
-
-/// Returns whether the text after `#` has the form of a digest.
-[[nodiscard]] bool has_digest(std::string_view text) {
-    const auto digest = text.substr(std::min(text.find('#'), text.size() - 1) + 1);
-    return digest.size() == 32 &&
-           digest.find_first_not_of(colimit::detail::hex_digits) == std::string_view::npos;
-}
-
-void check_digest(const field& f) {
-    if (!has_digest(f.whole))
-        refuse(f.whole, "no key has this digest", "32 hexadecimal digits in lower case");
-}
 
 void check_method(const field& f) {
     const auto method = unescaped(f);
@@ -162,6 +52,17 @@ void check_method(const field& f) {
                                 [&](const auto& p) { return p.limit.name() == policy; }))
             return true;
     return false;
+}
+
+/// Returns the field of a key for the route that uses the policy; `route=PATH` if there are several
+/// paths.
+[[nodiscard]] std::string route_field(const colimit::policy_document& document,
+                                      std::string_view policy) {
+    std::set<std::string> fields;
+    for (std::size_t i = 0; i < document.routes().size(); ++i)
+        if (const auto& path = document.routes()[i].path(); has_route(document, policy, path))
+            fields.emplace(access::with_field(access::empty_key<scoped_key>(), "route", path));
+    return fields.size() == 1 ? *fields.begin() : "route=PATH";
 }
 
 /// Makes a key of the form of a policy's template.
@@ -234,7 +135,8 @@ class key_maker {
     void check_route(const field& f) const {
         if (!has_route(document_, policy_, f.has_value ? unescaped(f) : std::string{f.whole}))
             throw other_form{"KEY: no route of policy '" + policy_ + "' has this path (got " +
-                             escaped(f.whole) + ")"};
+                                 escaped(f.whole) + ")",
+                             form()};
     }
 
     void add_text(const field& f) {
@@ -247,15 +149,22 @@ class key_maker {
     }
 
     [[noreturn]] void refuse_form() const {
+        throw other_form{"KEY: policy '" + policy_ + "' has keys of another form (got " +
+                             escaped(given_) + ", expected " + form() + ")",
+                         form()};
+    }
+
+    [[nodiscard]] std::string form() const {
         std::string expected;
         for (const auto part : parts_) {
             expected += expected.empty() ? "" : ";";
             auto is_first = true;
             for (const auto source : sources_of(part))
-                expected += (std::exchange(is_first, false) ? "" : "|") + example_of(source);
+                expected +=
+                    (std::exchange(is_first, false) ? "" : "|") +
+                    (source == "route" ? route_field(document_, policy_) : example_of(source));
         }
-        throw other_form{"KEY: policy '" + policy_ + "' has keys of another form (got " +
-                         escaped(given_) + ", expected " + expected + ")"};
+        return expected;
     }
 
     /// Returns the alternatives as the names of fields; a verified value has the same.
@@ -270,9 +179,7 @@ class key_maker {
     [[nodiscard]] static std::string example_of(std::string_view source) {
         if (source == "global")
             return "global";
-        return std::string{source} + (source == "ip"      ? "=ADDRESS"
-                                      : source == "route" ? "=PATH"
-                                                          : "=VALUE");
+        return std::string{source} + (source == "ip" ? "=ADDRESS" : "=VALUE");
     }
 
     std::string_view given_;
@@ -340,6 +247,25 @@ void check_spelling(const field& f) {
         refuse(f.whole, "another spelling of a field", right);
 }
 
+/// Refuses a field that no key of the library has, in a key that has fields of the library.
+void check_form(const field& f) {
+    if (f.whole.empty())
+        refuse(f.whole, "no key has an empty field", "one ; between two fields, and no other");
+    if (f.whole == f.name && is_scope(f.name))
+        refuse(f.whole, "no key has a field without a value", f.name + "=VALUE");
+    if (is_scope(f.name) && f.has_value && f.name != "ip")
+        (void)unescaped(f);
+}
+
+/// Returns whether a text is meant as a key of the library; any other is one of the application.
+[[nodiscard]] bool is_of_library(const std::vector<std::string_view>& fields) {
+    const auto is_one = [](std::string_view text) {
+        const auto f = read_field(text);
+        return f.has_value && is_scope(f.name);
+    };
+    return std::ranges::any_of(fields, is_one) || (fields.size() == 1 && fields.front() == "ip");
+}
+
 /// Returns the key with the networks of addresses, and with the digests of what is too long if all
 /// fields are those of the library. Other keys are those of the application.
 [[nodiscard]] std::string with_networks(std::string_view given,
@@ -350,9 +276,14 @@ void check_spelling(const field& f) {
     auto tag_size = std::size_t{0}; ///< with the `;` behind it
     auto made = access::empty_key<scoped_key>();
     auto is_scoped = true;
-    for (const auto text : split(given, ';')) {
+    auto is_first = true;
+    const auto fields = split(given, ';');
+    const auto is_checked = is_of_library(fields);
+    for (const auto text : fields) {
         const auto f = read_field(text);
         check_spelling(f);
+        if (is_checked)
+            check_form(f);
         auto own = std::string{text};
         if (f.name == "ip" && f.has_value)
             own = std::string{address_key(f, bits, false)};
@@ -362,11 +293,11 @@ void check_spelling(const field& f) {
                 access::with_field(access::empty_key<scoped_key>(), f.name, unescaped(f))};
         is_scoped = is_scoped && (text == "global" || text == "none" ||
                                   (is_scope(f.name) && (f.has_value || has_digest(f.whole))));
-        if (key.empty() && f.name == "tag")
+        if (is_first && f.name == "tag")
             tag_size = own.size() + 1;
         else if (is_scoped)
             made = access::with_name(made, own);
-        key += (key.empty() ? "" : ";") + own;
+        key += (std::exchange(is_first, false) ? "" : ";") + own;
     }
     if (!is_scoped || key.size() <= tag_size + colimit::limits::plain_key_bytes)
         return key;

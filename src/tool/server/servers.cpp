@@ -2,6 +2,7 @@
 //
 // Commands one after the other: the context runs until the replies have come.
 
+#include <api/config_check.hpp>
 #include <base/bytes.hpp>
 #include <limiter/redis_settings.hpp>
 #include <redis/cluster/slot_map_reader.hpp>
@@ -51,7 +52,7 @@ constexpr auto list_bounds =
 } // namespace
 
 servers::servers(const colimit::config& settings) : settings_(settings) {
-    const auto where = redis::parse_address(settings.server);
+    const auto where = colimit::checked_address(settings); // as a limiter does
     for (const int number : {SIGINT, SIGTERM, SIGHUP})
         signals_.add(number);
     signals_.async_wait([this](colimit::error_code ec, int number) {

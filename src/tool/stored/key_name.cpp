@@ -60,7 +60,9 @@ namespace redis = colimit::redis;
         return true;
     if (take(rest, redis::window_family) || take(rest, redis::aside_family)) {
         into.holds = holding::window;
-        return take_until(rest, ':') && take_field(rest, into);
+        const auto rule = take_until(rest, ':');
+        into.rule = rule.value_or("");
+        return rule && take_field(rest, into);
     }
     constexpr auto sketch_size = std::size_t{9}; // d1a2b3c4d
     constexpr auto bits_size = std::size_t{10};  // b01a2b3c4d

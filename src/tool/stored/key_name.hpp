@@ -33,6 +33,7 @@ enum class holding : std::uint8_t {
 struct key_name {
     std::string_view policy;
     holding holds = holding::value;
+    std::string_view rule;  ///< of a window; empty otherwise
     std::string_view key;   ///< or the digest of a long one; empty for shards
     bool is_digest = false; ///< the key is a long one
 };

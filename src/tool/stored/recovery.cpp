@@ -46,8 +46,13 @@ void add(std::vector<return_time>& to, const return_time& t) {
         to.push_back(t);
 }
 
+[[nodiscard]] bool is_window(const colimit::rule& r) noexcept {
+    return r.kind() == colimit::algorithm::fixed_window;
+}
+
+/// @param is_multi whether windows accept no time, and return all of their tokens at their end
 boost::asio::awaitable<recovery> ask(colimit::limiter& l, std::string_view key,
-                                     const colimit::policy& p) {
+                                     const colimit::policy& p, bool is_multi) {
     const auto has_members = counts_members(p);
     recovery r;
     r.now = co_await l.peek(key, p, {.cost = has_members ? 0 : 1});
@@ -57,13 +62,22 @@ boost::asio::awaitable<recovery> ask(colimit::limiter& l, std::string_view key,
     for (std::size_t i = 0; i < p.size(); ++i)
         if (has_places(p[i]) && r.now.rules[i].balance <= 0)
             add(r.returns[i], {1, r.now.rules[i].retry_after}); // at the latest
+    auto options = colimit::check_options{};
+    // All at one time, so that tokens that come back together have one time.
+    if (!is_multi || std::ranges::none_of(p.rules(), is_window))
+        options.now = r.now.server_time;
     for (const auto amount : amounts_of(p, r.now)) {
-        // All at one time, so that tokens that come back together have one time.
-        const auto d = co_await l.peek(key, p, {.cost = amount, .now = r.now.server_time});
-        for (std::size_t i = 0; i < p.size(); ++i)
-            if (!has_places(p[i]) && amount > r.now.rules[i].remaining() &&
-                amount <= d.rules[i].limit)
-                add(r.returns[i], {amount, d.rules[i].retry_after});
+        options.cost = amount;
+        const auto d = co_await l.peek(key, p, options);
+        const auto later = d.server_time - r.now.server_time;
+        for (std::size_t i = 0; i < p.size(); ++i) {
+            if (has_places(p[i]) || amount <= r.now.rules[i].remaining() ||
+                amount > d.rules[i].limit)
+                continue;
+            if (is_multi && is_window(p[i]))
+                r.returns[i].clear();
+            add(r.returns[i], {amount, d.rules[i].retry_after + later});
+        }
     }
     co_return r;
 }
@@ -83,7 +97,8 @@ std::vector<recovery> recoveries_of(const colimit::config& settings,
     std::vector<recovery> all;
     with_limiter(settings, [&](colimit::limiter& l) -> boost::asio::awaitable<void> {
         for (const auto& k : keys)
-            all.push_back(co_await ask(l, k.key, k.limit));
+            all.push_back(co_await ask(l, k.key, k.limit,
+                                       settings.advanced.mode == colimit::execution_mode::multi));
     });
     return all;
 }

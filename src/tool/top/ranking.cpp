@@ -106,6 +106,15 @@ ranked ranking::line_of(const sample& s, std::int64_t now) const {
     if (p == nullptr)
         return line;
     const auto& rules = colimit::detail::access::data(*p)->compiled;
+    if (!s.rule.empty()) {
+        for (std::size_t i = 0; i < p->size(); ++i)
+            if ((*p)[i].name() == s.rule) {
+                line.limit = rules.limits[i].capacity;
+                line.left = std::max<std::int64_t>(*line.limit - *s.events, 0);
+                line.is_denied = line.left == 0;
+            }
+        return line;
+    }
     if (s.holders && rules.has_slots) {
         line.limit = rules.limits[core::slots_of(rules)].full;
         line.left = std::max<std::int64_t>(*line.limit - *s.holders, 0);

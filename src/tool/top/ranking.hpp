@@ -22,9 +22,10 @@ namespace tool {
 struct sample {
     std::string policy;
     std::string key;
+    std::string rule;                    ///< of a window in a transaction; empty otherwise
     std::string value;                   ///< as stored
     std::vector<stored_slot> slots;      ///< the same
-    std::optional<std::int64_t> events;  ///< of a log, instead of a value
+    std::optional<std::int64_t> events;  ///< of a log or a window, instead of a value
     std::optional<std::int64_t> holders; ///< of places, instead of a value
 };
 

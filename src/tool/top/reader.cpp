@@ -6,6 +6,7 @@
 #include <tool/stored/lookup.hpp>
 #include <tool/top/reader.hpp>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -98,7 +99,7 @@ void state_reader::read_at(std::size_t server, const keys_to_read& keys, ranking
             continue;
         if (read->holds == holding::shard)
             shards.push_back(redis_key);
-        if (read->holds == holding::value)
+        if (read->holds == holding::value || read->holds == holding::window)
             commands.push_back({"GET", redis_key});
         else if (read->holds == holding::log)
             commands.push_back(log_reading(redis_key));
@@ -132,12 +133,15 @@ void state_reader::take(const std::string& name, const reply& content, std::int6
     const auto read = read_name(name);
     auto made = sample{.policy = std::string{read->policy},
                        .key = std::string{read->key},
+                       .rule = std::string{read->rule},
                        .value = {},
                        .slots = {},
                        .events = {},
                        .holders = {}};
     if (content.kind == reply_kind::integer)
         (read->holds == holding::holders ? made.holders : made.events) = content.integer;
+    else if (read->holds == holding::window)
+        made.events = std::strtoll(content.text.c_str(), nullptr, 10);
     else if (read->holds == holding::log)
         made.events = events_of(content.text).value_or(0);
     else if (auto slots = read_value(content.text)) {
@@ -194,6 +198,7 @@ void state_reader::take_field(const std::string& redis_key, const std::string& f
     into.take(name,
               {.policy = std::string{read_name(redis_key)->policy},
                .key = field.substr(2),
+               .rule = {},
                .value = std::move(value),
                .slots = std::move(*slots),
                .events = {},
