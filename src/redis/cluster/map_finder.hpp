@@ -19,7 +19,6 @@
 #include <functional>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 namespace colimit::redis {
 
@@ -31,8 +30,6 @@ class map_owner : boost::noncopyable {
     /// Called when a node was asked in vain while no map is known: with the error that calls end
     /// with, if it refuses this client or is not in a cluster, or with `errc::unavailable`.
     virtual void on_no_map(errc why) = 0;
-    /// Called before a node is asked: the name in reports of problems.
-    virtual void on_asking(const host_port& node) = 0;
 
   protected:
     ~map_owner() = default;
@@ -40,8 +37,7 @@ class map_owner : boost::noncopyable {
 
 struct map_finder_settings {
     map_refresh_settings refresh;
-    connection_settings connection; ///< its address has the credentials of all nodes
-    std::vector<host_port> seeds;   ///< at least one
+    connection_settings connection; ///< its address has the nodes that are asked first
     /// Returns whether connections to a node are allowed.
     std::function<bool(const host_port&)> may_connect;
 };
@@ -81,7 +77,6 @@ class map_finder final : private connection_user {
     void tell(errc why);
 
     detail::thread_lock& lock_;
-    error_sink& problems_;
     map_owner& owner_;
     const std::weak_ptr<void>& life_;
     detail::logger log_;
