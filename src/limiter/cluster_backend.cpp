@@ -76,11 +76,6 @@ cluster_backend::member& cluster_backend::add_member() {
     return made;
 }
 
-bool cluster_backend::may_connect(const redis::host_port& server) const {
-    return !settings_.advanced.may_connect ||
-           settings_.advanced.may_connect(server.host, server.port);
-}
-
 cluster_backend::member* cluster_backend::find_member(const redis::host_port& server) noexcept {
     const auto known = std::ranges::find(members_, std::optional{server}, &member::server);
     return known == members_.end() ? nullptr : &*known;
@@ -97,13 +92,8 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
         reroute_later();
         return homeless();
     }
-    if (!may_connect(server)) {
-        reports().problems().note_own(errc::unavailable, phase::resolve,
-                                      "config::advanced.may_connect does not allow node",
-                                      to_string(server));
-        finder_.request(); // another one may serve its slots by now
+    if (!finder_.may_connect(server))
         return homeless();
-    }
     auto& m = free != members_.end() ? *free : add_member();
     auto where = where_.at(server);
     m.server = server; // from here on nothing throws

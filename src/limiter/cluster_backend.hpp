@@ -81,7 +81,6 @@ class cluster_backend final : public redis_backend,
                                                             const member& from);
     [[nodiscard]] redis::batch_destination park(std::size_t because_of, bool counts);
     void report_slot(std::string_view problem, std::size_t slot, std::string_view reply);
-    [[nodiscard]] bool may_connect(const redis::host_port& server) const;
     [[nodiscard]] member& member_of(std::size_t group);
     /// Returns nullptr if there is no node for this server.
     [[nodiscard]] member* find_member(const redis::host_port& server) noexcept;

@@ -42,8 +42,7 @@ constexpr std::int64_t redirection_pause = 100'000;
 
 key_link::key_link(source_core& core, const config& settings, const redis::address& where,
                    const std::string& key, std::int64_t poll_interval, link_owner& owner)
-    : life_(core.weak_from_this()), owner_(owner), where_(where),
-      may_connect_(settings.advanced.may_connect), tls_(make_tls(settings, where)),
+    : life_(core.weak_from_this()), owner_(owner), where_(where), tls_(make_tls(settings, where)),
       slot_(redis::hash_slot(key)), poll_interval_(poll_interval),
       patience_(in_us(settings.advanced.connect_timeout) + poll_interval),
       problems_(where.password, steady_now, logger{settings.log}), requests_(key),
@@ -163,21 +162,12 @@ std::string key_link::silence() const {
 /// A redirection is not an answer: nodes that only redirect are reported like silent ones.
 void key_link::follow(const redis::redirection& moved) {
     const auto now = connection_.now();
-    if (moved.target.host.empty() || !may_connect_to(moved.target) ||
+    if (moved.target.host.empty() || !nodes_->may_connect(moved.target) ||
         now < moved_at_ + redirection_pause)
         return nodes_->request();
     moved_at_ = now;
     nodes_->apply_moved(moved.slot, moved.target);
     follow_map();
-}
-
-/// Returns whether it may connect to a node; reports it if not.
-bool key_link::may_connect_to(const redis::host_port& node) {
-    if (!may_connect_ || may_connect_(node.host, node.port))
-        return true;
-    problems_.note_own(errc::unavailable, phase::resolve,
-                       "config::advanced.may_connect does not allow node", to_string(node));
-    return false;
 }
 
 /// Connects to the node that serves the key.
@@ -187,8 +177,8 @@ void key_link::follow_map() {
         return nodes_->request();
     if (node_ == *owner)
         return;
-    if (!may_connect_to(*owner))
-        return nodes_->request();
+    if (!nodes_->may_connect(*owner))
+        return;
     move_to(*owner);
     node_ = *owner;
 }

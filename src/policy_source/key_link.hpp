@@ -63,7 +63,6 @@ class key_link final : private redis::connection_user,
 
     void take(redis::document_requests::answer answer);
     void follow(const redis::redirection& moved);
-    [[nodiscard]] bool may_connect_to(const redis::host_port& node);
     void follow_map();
     void move_to(const redis::host_port& node);
     void await_node(errc why);
@@ -76,7 +75,6 @@ class key_link final : private redis::connection_user,
     const std::weak_ptr<void> life_;
     link_owner& owner_;
     const redis::address where_;
-    const std::function<bool(std::string_view, std::uint16_t)> may_connect_;
     const shared_tls tls_;
     const std::uint16_t slot_; ///< of the key
     const std::int64_t poll_interval_;

@@ -29,7 +29,7 @@ namespace {
 map_finder::map_finder(const connection::executor& own, detail::thread_lock& lock,
                        map_finder_settings settings, error_sink& problems, map_owner& owner,
                        const std::weak_ptr<void>& life)
-    : lock_(lock), owner_(owner), life_(life), log_(settings.connection.log),
+    : lock_(lock), problems_(problems), owner_(owner), life_(life), log_(settings.connection.log),
       where_(settings.connection.where), may_connect_(std::move(settings.may_connect)),
       refresh_(settings.refresh, where_.hosts),
       connection_(own, lock, std::move(settings.connection), requests_, problems, *this, life),
@@ -44,6 +44,15 @@ void map_finder::close(bool now) noexcept {
 void map_finder::request() noexcept {
     refresh_.request(detail::steady_now());
     wait();
+}
+
+bool map_finder::may_connect(const host_port& node) {
+    if (may_connect_(node))
+        return true;
+    problems_.note_own(errc::unavailable, phase::resolve,
+                       "config::advanced.may_connect does not allow node", to_string(node));
+    request();
+    return false;
 }
 
 bool map_finder::apply_moved(std::uint16_t slot, const host_port& to) {

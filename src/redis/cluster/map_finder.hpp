@@ -60,6 +60,9 @@ class map_finder final : private connection_user {
 
     /// Called when the map may be out of date.
     void request() noexcept;
+    /// Returns whether a node may be connected to. If not, reports that, and requests a map:
+    /// another node may serve its slots by now.
+    [[nodiscard]] bool may_connect(const host_port& node);
     /// Called when a node replied MOVED: `owner.on_map` is not called. Returns whether the map has
     /// changed.
     bool apply_moved(std::uint16_t slot, const host_port& to);
@@ -77,6 +80,7 @@ class map_finder final : private connection_user {
     void tell(errc why);
 
     detail::thread_lock& lock_;
+    error_sink& problems_;
     map_owner& owner_;
     const std::weak_ptr<void>& life_;
     detail::logger log_;
