@@ -45,13 +45,11 @@ cluster_backend::cluster_backend(limiter_core& core, const config& settings,
                                  const redis::address& where)
     : redis_backend(core, settings, where.password), settings_(settings), where_(where),
       tls_(make_tls(settings, where)), tags_(settings.advanced.hash_tags), route_(tags_.count()),
-      map_problems_(reports().problems(), problem_source::kind::node),
       finder_(core.own_executor(), core.lock(), map_settings_of(settings, where, tls_),
-              map_problems_, *this, life()),
+              reports().problems(), *this, life()),
       retries_(retry_settings_of()),
       timer_(core.own_executor(), core.lock(), [this] { on_time(); }) {
     rejections_ = &retries_;
-    map_problems_.hide(where.password);
     add_member();
 }
 
@@ -64,25 +62,18 @@ void cluster_backend::close(bool now) noexcept {
 // Routes
 
 cluster_backend::member& cluster_backend::add_member() {
-    auto& made = members_.emplace_back(reports().problems());
+    auto& made = members_.emplace_back();
     try {
-        made.problems.hide(where_.password);
         made.number = tags_.count() + members_.size();
-        auto connection = node_settings_of(settings_, where_.at(where_.hosts.front()), tls_);
         auto calls = make_node_queue(settings_);
         calls->route_by(*this);
         made.calls = calls.get();
-        made.node = &add_node({std::move(connection), std::move(calls)}, made.problems);
+        made.node = &add_node({connection_settings_of(settings_, where_, tls_), std::move(calls)});
     } catch (...) {
         members_.pop_back();
         throw;
     }
     return made;
-}
-
-bool cluster_backend::may_connect(const redis::host_port& server) const {
-    return !settings_.advanced.may_connect ||
-           settings_.advanced.may_connect(server.host, server.port);
 }
 
 cluster_backend::member* cluster_backend::find_member(const redis::host_port& server) noexcept {
@@ -101,15 +92,9 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
         reroute_later();
         return homeless();
     }
-    if (!may_connect(server)) {
-        reports().problems().note_own(errc::unavailable, phase::resolve,
-                                      "config::advanced.may_connect does not allow node",
-                                      to_string(server));
-        finder_.request(); // another one may serve its slots by now
+    if (!finder_.may_connect(server))
         return homeless();
-    }
     auto& m = free != members_.end() ? *free : add_member();
-    m.problems.set_server(server);
     auto where = where_.at(server);
     m.server = server; // from here on nothing throws
     m.node->connection.move_to(std::move(where));
@@ -255,10 +240,6 @@ void cluster_backend::on_no_map(errc why) {
     homeless().node->connection.await_address(why);
     take_events(*homeless().node);
     update_ready();
-}
-
-void cluster_backend::on_asking(const redis::host_port& node) {
-    map_problems_.set_server(node);
 }
 
 /// Another node may serve what this one has served.

@@ -17,7 +17,6 @@
 
 #include <async/deadline_timer.hpp>
 #include <colimit/config.hpp>
-#include <limiter/problem_log.hpp>
 #include <limiter/redis_backend.hpp>
 #include <redis/cluster/map_finder.hpp>
 #include <redis/cluster/redirection.hpp>
@@ -51,9 +50,6 @@ class cluster_backend final : public redis_backend,
   private:
     /// A node, and the server to which it connects.
     struct member {
-        explicit member(problem_log& to) : problems(to, problem_source::kind::node) {}
-
-        problem_source problems;
         std::optional<redis::host_port> server; ///< nullopt: for none
         redis_node* node = nullptr;
         redis::script_queue* calls = nullptr; ///< of the node
@@ -72,7 +68,6 @@ class cluster_backend final : public redis_backend,
 
     void on_map() override;
     void on_no_map(errc why) override;
-    void on_asking(const redis::host_port& node) override;
     [[nodiscard]] redis::batch_destination
     redirect(const redis::script_queue& from, const redis::rejected_batch& what) noexcept override;
     void on_served(const redis::script_queue& by, std::size_t group,
@@ -86,7 +81,6 @@ class cluster_backend final : public redis_backend,
                                                             const member& from);
     [[nodiscard]] redis::batch_destination park(std::size_t because_of, bool counts);
     void report_slot(std::string_view problem, std::size_t slot, std::string_view reply);
-    [[nodiscard]] bool may_connect(const redis::host_port& server) const;
     [[nodiscard]] member& member_of(std::size_t group);
     /// Returns nullptr if there is no node for this server.
     [[nodiscard]] member* find_member(const redis::host_port& server) noexcept;
@@ -111,7 +105,6 @@ class cluster_backend final : public redis_backend,
     const redis::key_tags tags_;
     std::deque<member> members_; ///< the first one is `homeless`
     std::vector<member*> route_; ///< by group; null: not looked up yet, or without a map
-    problem_source map_problems_;
     redis::map_finder finder_;
     redis::retry_pauses retries_; ///< of groups, and after them of members
     bool is_closed_ = false;

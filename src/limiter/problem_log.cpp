@@ -16,18 +16,34 @@ constexpr std::string_view list_begins = "; commands denied in the handshake: ";
            (what.phase == phase::script || what.text.find("NOPERM") != npos);
 }
 
+/// Appends the name of a server. As long as its host is not resolved, the port is omitted, which
+/// may be a password if `@host` was forgotten.
+void append_name(problem_text& out, const redis::named_server& server, phase reached) noexcept {
+    append_whole(out, server.is_sentinel ? "Sentinel " : "node ");
+    if (reached == phase::resolve) {
+        append_whole(out, server.host);
+    } else {
+        const auto is_ipv6 = server.host.find(':') != npos;
+        append_whole(out, is_ipv6 ? "[" : "");
+        append_whole(out, server.host);
+        append_whole(out, is_ipv6 ? "]:" : ":");
+        append_whole(out, std::to_string(server.port));
+    }
+    append_whole(out, ": ");
+}
+
 } // namespace
 
-/// A name that does not fit is omitted. The list of commands is kept complete: the server's message
-/// is shortened instead.
-void problem_log::note(const redis::error_report& what, const source& of,
-                       const text_filter& filter) noexcept {
+/// The list of commands is kept complete: the server's message is shortened instead.
+void problem_log::note(const redis::error_report& what) noexcept {
     using enum text_filter::origin;
     const auto now = problem_record::clock::now();
     auto made = problem_record{what.code, what.phase, {}, now, now, 1};
     auto& text = made.text;
-    if (!of.name.empty() && append_whole(text, of.name))
-        append_whole(text, ": ");
+    if (what.server != nullptr)
+        append_name(text, *what.server, what.phase);
+    const auto filter = text_filter{what.password.value_or(password_)};
+    const auto is_helper = what.server != nullptr && what.server->is_sentinel;
     // Redis before 7.2 does not say which command a script was not allowed to run.
     const auto is_unnamed =
         !what.is_own && !denied_.empty() && what.text.find("can't run this command") != npos;
@@ -41,9 +57,9 @@ void problem_log::note(const redis::error_report& what, const source& of,
     if (is_quote && append_whole(text, " "))
         filter.append(text, what.received, received);
 
-    if (!of.is_helper)
+    if (!is_helper)
         state_ = server_state::failed;
-    auto& last = of.is_helper ? of_helpers_ : of_server_;
+    auto& last = is_helper ? of_helpers_ : of_server_;
     last.at = clock_();
     if (last.what.count != 0 && last.what.is_same(made)) {
         last.what.repeat(now);

@@ -13,7 +13,6 @@
 #include <colimit/diagnostics.hpp>
 #include <limiter/denial_log.hpp>
 #include <limiter/problem_text.hpp>
-#include <redis/connection/address.hpp>
 #include <redis/protocol/error_sink.hpp>
 
 #include <cstdint>
@@ -28,24 +27,14 @@ class problem_log final : public redis::error_sink {
   public:
     using steady_clock = std::int64_t (*)() noexcept;
 
-    /// @param password does not appear in any text, as `text_filter` explains, until another is set
+    /// @param password does not appear in texts without one of their own, as `text_filter` explains
     /// @param clock microseconds of the limiter's steady clock
     /// @param log for each problem that differs from the last one
     problem_log(std::string password, steady_clock clock, logger log = {})
-        : filter_(std::move(password)), clock_(clock), log_(std::move(log)) {}
+        : password_(std::move(password)), clock_(clock), log_(std::move(log)) {}
 
-    void note(const redis::error_report& what) noexcept override { note(what, {}, filter_); }
+    void note(const redis::error_report& what) noexcept override;
     void note_permitted(std::uint64_t policy) noexcept override { denials_.permit(policy); }
-    void hide(std::string_view password) override { filter_ = text_filter{std::string{password}}; }
-
-    /// A server with a name, or the only one, which needs none.
-    struct source {
-        std::string_view name;
-        bool is_helper = false; ///< it executes no calls
-    };
-    /// Notes a problem of a server, with the filter for its password.
-    void note(const redis::error_report& what, const source& of,
-              const text_filter& filter) noexcept;
 
     /// Notes that a connection to the server is ready, so that its problem is solved.
     void note_ready() noexcept { state_ = server_state::ready; }
@@ -90,7 +79,7 @@ class problem_log final : public redis::error_sink {
         std::int64_t at = 0;
     };
 
-    text_filter filter_;
+    std::string password_;
     steady_clock clock_;
     logger log_;
     std::string denied_;
@@ -98,40 +87,6 @@ class problem_log final : public redis::error_sink {
     entry of_helpers_;
     server_state state_ = server_state::unknown;
     denial_log denials_;
-};
-
-/// The problems of a server with a name, in the log of its limiter: with the name in front of the
-/// text, and without its password.
-class problem_source final : public redis::error_sink {
-  public:
-    enum class kind : std::uint8_t {
-        sentinel, ///< a helper
-        node,     ///< of a cluster
-    };
-
-    problem_source(problem_log& to, kind of) : log_(to), kind_(of) {}
-
-    /// Sets the server that the following problems are about. As long as its host is not resolved,
-    /// the port is omitted, which may be a password if `@host` was forgotten.
-    void set_server(const redis::host_port& server) {
-        const auto what = std::string{kind_ == kind::sentinel ? "Sentinel " : "node "};
-        host_ = what + server.host;
-        name_ = what + to_string(server);
-    }
-
-    void note(const redis::error_report& what) noexcept override {
-        log_.note(what, {what.phase == phase::resolve ? host_ : name_, kind_ == kind::sentinel},
-                  filter_);
-    }
-    void note_permitted(std::uint64_t policy) noexcept override { log_.note_permitted(policy); }
-    void hide(std::string_view password) override { filter_ = text_filter{std::string{password}}; }
-
-  private:
-    problem_log& log_;
-    kind kind_;
-    std::string host_;
-    std::string name_;
-    text_filter filter_{{}};
 };
 
 } // namespace colimit::detail

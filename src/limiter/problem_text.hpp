@@ -13,9 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <utility>
 
 namespace colimit::detail {
 
@@ -34,7 +32,8 @@ inline bool append_whole(problem_text& out, std::string_view part) noexcept {
 /// backslashes as servers write characters that are not printable.
 class text_filter {
   public:
-    explicit text_filter(std::string password) : password_(std::move(password)) {}
+    /// @param password outlives the filter
+    explicit text_filter(std::string_view password) : password_(password) {}
 
     enum class origin : std::uint8_t {
         /// This process or the operating system.
@@ -57,7 +56,7 @@ class text_filter {
     [[nodiscard]] std::size_t size_of_secret(std::string_view text,
                                              std::size_t least) const noexcept;
 
-    std::string password_;
+    std::string_view password_;
 };
 
 struct problem_record {

@@ -34,13 +34,11 @@ redis_backend::redis_backend(limiter_core& core, const config& settings, std::st
     : core_(core), life_(core.weak_from_this()), reports_(core, settings, std::move(password)),
       timeout_(in_us(settings.timeout)) {}
 
-redis_node::redis_node(redis_backend& of, node_settings settings, redis::error_sink& problems)
+redis_node::redis_node(redis_backend& of, node_settings settings)
     : backend(of), calls(std::move(settings.calls)),
       connection(of.core_.own_executor(), of.core_.lock(), std::move(settings.connection), *calls,
-                 problems, *this, of.life_),
-      ticks(of.timeout_ / precision) {
-    calls->report_to(problems);
-}
+                 of.reports_.problems(), *this, of.life_),
+      ticks(of.timeout_ / precision) {}
 
 void redis_node::on_events() {
     backend.serve(*this);

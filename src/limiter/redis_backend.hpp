@@ -40,7 +40,7 @@ struct node_settings {
 
 /// A server to which a limiter sends calls: their queue, and the connection on which they are sent.
 struct redis_node final : redis::connection_user {
-    redis_node(redis_backend& of, node_settings settings, redis::error_sink& problems);
+    redis_node(redis_backend& of, node_settings settings);
     void on_events() override;
 
     /// Returns the state of the connection; `degraded` also if the server refuses to write.
@@ -83,8 +83,8 @@ class redis_backend : public backend {
     /// Called often while the breaker of a node is open.
     virtual void on_open_breaker(const redis_node& /*node*/) noexcept {}
 
-    redis_node& add_node(node_settings settings, redis::error_sink& problems) {
-        return nodes_.emplace_back(*this, std::move(settings), problems);
+    redis_node& add_node(node_settings settings) {
+        return nodes_.emplace_back(*this, std::move(settings));
     }
     /// Starts a call of `ready`.
     [[nodiscard]] stage_result start_ready(operation& op);

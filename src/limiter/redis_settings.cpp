@@ -32,6 +32,10 @@ constexpr std::int64_t map_timeout_part = 2;
     return a.kind == redis::address::kind::sentinel;
 }
 
+[[nodiscard]] bool is_cluster(const redis::address& a) noexcept {
+    return a.kind == redis::address::kind::cluster;
+}
+
 [[nodiscard]] redis::script_command command_of(const config& c) noexcept {
     using redis::script_command;
     return c.advanced.mode == execution_mode::function ? script_command::fcall
@@ -40,7 +44,9 @@ constexpr std::int64_t map_timeout_part = 2;
 
 [[nodiscard]] redis::session_settings session_settings_of(const config& c,
                                                           const redis::address& a) {
-    return {.role = is_behind_sentinel(a) ? redis::server_role::master : redis::server_role::any,
+    return {.role = is_behind_sentinel(a) ? redis::server_role::master
+                    : is_cluster(a)       ? redis::server_role::node
+                                          : redis::server_role::any,
             .user = a.user,
             .password = a.password,
             .credentials_source = c.credentials,
@@ -105,7 +111,8 @@ redis::connection_settings connection_settings_of(const config& c, const redis::
             .breaker = breaker_settings_of(c),
             .where = a,
             .tls = std::move(tls),
-            .may_move = is_behind_sentinel(a),
+            .names = is_cluster(a) ? redis::naming::all : redis::naming::failures,
+            .may_move = is_behind_sentinel(a) || is_cluster(a),
             .tcp = {.keep_alive = c.advanced.tcp_keep_alive,
                     .user_timeout = c.advanced.tcp_user_timeout},
             .long_bulks = long_bulks_of(c),
@@ -116,8 +123,8 @@ redis::connection_settings connection_settings_of(const config& c, const redis::
 }
 
 redis::connection_settings sentinel_settings_of(const config& c, const redis::address& a,
-                                                const redis::host_port& sentinel, shared_tls tls) {
-    auto made = connection_settings_of(c, a.at(sentinel), std::move(tls));
+                                                shared_tls tls) {
+    auto made = connection_settings_of(c, a, std::move(tls));
     auto& s = made.session;
     s.role = redis::server_role::sentinel;
     s.user = s.password = {};
@@ -125,18 +132,10 @@ redis::connection_settings sentinel_settings_of(const config& c, const redis::ad
     s.database = 0;
     s.protocol = 3;
     s.transactions = s.executes_calls = false;
-    made.is_named = true;
+    made.names = redis::naming::all;
     made.may_move = false;
     made.timeout = std::min(made.timeout, longest_sentinel_timeout);
     made.long_bulks = redis::resp::decoder::long_bulks::empty; // of INFO
-    return made;
-}
-
-redis::connection_settings node_settings_of(const config& c, const redis::address& a,
-                                            shared_tls tls) {
-    auto made = connection_settings_of(c, a, std::move(tls));
-    made.session.role = redis::server_role::node;
-    made.is_named = made.may_move = true;
     return made;
 }
 
@@ -145,8 +144,7 @@ redis::map_finder_settings map_settings_of(const config& c, const redis::address
     auto made = redis::map_finder_settings{
         .refresh = {.reply_timeout = map_timeout_part * in_us(c.advanced.connect_timeout),
                     .seed = std::random_device{}()},
-        .connection = node_settings_of(c, a.at(a.hosts.front()), std::move(tls)),
-        .seeds = a.hosts,
+        .connection = connection_settings_of(c, a, std::move(tls)),
         .may_connect = [may_connect = c.advanced.may_connect](const redis::host_port& server) {
             return !may_connect || may_connect(server.host, server.port);
         }};

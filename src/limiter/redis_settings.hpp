@@ -28,20 +28,14 @@ using shared_tls = std::shared_ptr<const redis::tls_context>;
 /// @throws colimit::error with `errc::invalid_config` for TLS files that are not valid
 [[nodiscard]] shared_tls make_tls(const config& c, const redis::address& a);
 
-/// Returns the settings of the connection on which calls are made. Behind Sentinel, its address
-/// follows later.
+/// Returns the settings of the connection on which calls are made: to the server, the master behind
+/// Sentinels, or a node of a cluster. The addresses of the latter two follow later.
 [[nodiscard]] redis::connection_settings
 connection_settings_of(const config& c, const redis::address& a, shared_tls tls);
 
-/// Returns the settings of the connection to a Sentinel.
-[[nodiscard]] redis::connection_settings sentinel_settings_of(const config& c,
-                                                              const redis::address& a,
-                                                              const redis::host_port& sentinel,
-                                                              shared_tls tls);
-
-/// Returns the settings of the connection to a node of a cluster, whose address follows later.
-[[nodiscard]] redis::connection_settings node_settings_of(const config& c, const redis::address& a,
-                                                          shared_tls tls);
+/// Returns the settings of connections to the Sentinels of an address.
+[[nodiscard]] redis::connection_settings
+sentinel_settings_of(const config& c, const redis::address& a, shared_tls tls);
 
 /// Returns the settings of what finds the nodes of a cluster.
 [[nodiscard]] redis::map_finder_settings map_settings_of(const config& c, const redis::address& a,

@@ -7,8 +7,7 @@
 #include <limiter/redis_backend.hpp>
 #include <redis/sentinel/master_finder.hpp>
 
-#include <deque>
-#include <memory>
+#include <optional>
 #include <string_view>
 
 namespace colimit::detail {
@@ -41,12 +40,9 @@ class server_backend final : public redis_backend, private redis::finder_owner {
     }
 
     [[nodiscard]] redis::connection& connection() noexcept { return nodes_.front().connection; }
-    [[nodiscard]] std::unique_ptr<redis::master_finder> make_finder(const config& settings,
-                                                                    const shared_tls& tls);
 
     redis::address where_;
-    std::deque<problem_source> sentinels_;         ///< their names, and their problems
-    std::unique_ptr<redis::master_finder> finder_; ///< null without Sentinel
+    std::optional<redis::master_finder> finder_; ///< nullopt without Sentinel
 };
 
 } // namespace colimit::detail

@@ -11,7 +11,6 @@
 #include <limits>
 #include <new>
 #include <utility>
-#include <vector>
 
 namespace colimit::detail {
 namespace {
@@ -26,16 +25,11 @@ constexpr auto document_bounds =
 /// nodes that redirect to each other would be connected to without a pause.
 constexpr std::int64_t redirection_pause = 100'000;
 
-[[nodiscard]] bool is_cluster(const redis::address& a) noexcept {
-    return a.kind == redis::address::kind::cluster;
-}
-
 /// The connection executes no calls. Polls check whether it is alive, so it needs no PING, and no
 /// breaker: a question costs nothing.
 [[nodiscard]] redis::connection_settings settings_of(const config& c, const redis::address& a,
                                                      const shared_tls& tls) {
-    auto made = is_cluster(a) ? node_settings_of(c, a.at(a.hosts.front()), tls)
-                              : connection_settings_of(c, a, tls);
+    auto made = connection_settings_of(c, a, tls);
     made.session.executes_calls = made.session.transactions = false;
     made.breaker.misses = std::numeric_limits<int>::max();
     made.ping_interval = 0;
@@ -48,43 +42,19 @@ constexpr std::int64_t redirection_pause = 100'000;
 
 key_link::key_link(source_core& core, const config& settings, const redis::address& where,
                    const std::string& key, std::int64_t poll_interval, link_owner& owner)
-    : core_(core), life_(core.weak_from_this()), owner_(owner), where_(where),
-      may_connect_(settings.advanced.may_connect), tls_(make_tls(settings, where)),
+    : life_(core.weak_from_this()), owner_(owner), where_(where), tls_(make_tls(settings, where)),
       slot_(redis::hash_slot(key)), poll_interval_(poll_interval),
       patience_(in_us(settings.advanced.connect_timeout) + poll_interval),
-      problems_(where.password, steady_now, logger{settings.log}),
-      node_problems_(problems_, problem_source::kind::node),
-      requests_(key,
-                is_cluster(where) ? static_cast<redis::error_sink&>(node_problems_) : problems_),
+      problems_(where.password, steady_now, logger{settings.log}), requests_(key),
       connection_(core.own_executor(), core.lock(), settings_of(settings, where, tls_), requests_,
-                  is_cluster(where) ? static_cast<redis::error_sink&>(node_problems_) : problems_,
-                  *this, life_) {
-    node_problems_.hide(where.password);
-    make_finders(settings);
-}
-
-void key_link::make_finders(const config& settings) {
-    using redis::address;
-    if (where_.kind == address::kind::sentinel) {
-        auto made = std::vector<redis::sentinel_settings>{};
-        for (const auto& s : where_.hosts) {
-            auto& problems =
-                finder_problems_.emplace_back(problems_, problem_source::kind::sentinel);
-            problems.set_server(s);
-            made.push_back({.connection = sentinel_settings_of(settings, where_, s, tls_),
-                            .problems = problems});
-        }
-        masters_ = std::make_unique<redis::master_finder>(
-            core_.own_executor(), core_.lock(), std::move(made), where_.master,
-            static_cast<redis::finder_owner&>(*this), life_);
-    }
-    if (!is_cluster(where_))
-        return;
-    auto& problems = finder_problems_.emplace_back(problems_, problem_source::kind::node);
-    problems.hide(where_.password);
-    nodes_ = std::make_unique<redis::map_finder>(core_.own_executor(), core_.lock(),
-                                                 map_settings_of(settings, where_, tls_), problems,
-                                                 static_cast<redis::map_owner&>(*this), life_);
+                  problems_, *this, life_) {
+    if (where.kind == redis::address::kind::sentinel)
+        masters_.emplace(core.own_executor(), core.lock(),
+                         sentinel_settings_of(settings, where, tls_), problems_,
+                         static_cast<redis::finder_owner&>(*this), life_);
+    if (where.kind == redis::address::kind::cluster)
+        nodes_.emplace(core.own_executor(), core.lock(), map_settings_of(settings, where, tls_),
+                       problems_, static_cast<redis::map_owner&>(*this), life_);
 }
 
 void key_link::open() {
@@ -194,21 +164,12 @@ std::string key_link::silence() const {
 /// A redirection is not an answer: nodes that only redirect are reported like silent ones.
 void key_link::follow(const redis::redirection& moved) {
     const auto now = connection_.now();
-    if (moved.target.host.empty() || !may_connect_to(moved.target) ||
+    if (moved.target.host.empty() || !nodes_->may_connect(moved.target) ||
         now < moved_at_ + redirection_pause)
         return nodes_->request();
     moved_at_ = now;
     nodes_->apply_moved(moved.slot, moved.target);
     follow_map();
-}
-
-/// Returns whether it may connect to a node; reports it if not.
-bool key_link::may_connect_to(const redis::host_port& node) {
-    if (!may_connect_ || may_connect_(node.host, node.port))
-        return true;
-    problems_.note_own(errc::unavailable, phase::resolve,
-                       "config::advanced.may_connect does not allow node", to_string(node));
-    return false;
 }
 
 /// Connects to the node that serves the key.
@@ -218,9 +179,8 @@ void key_link::follow_map() {
         return nodes_->request();
     if (node_ == *owner)
         return;
-    if (!may_connect_to(*owner))
-        return nodes_->request();
-    node_problems_.set_server(*owner);
+    if (!nodes_->may_connect(*owner))
+        return;
     move_to(*owner);
     node_ = *owner;
 }

@@ -21,7 +21,6 @@
 #include <redis/sentinel/master_finder.hpp>
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,14 +60,9 @@ class key_link final : private redis::connection_user,
     void on_no_master(errc why) override { await_node(why); }
     void on_map() override { follow_map(); }
     void on_no_map(errc why) override { await_node(why); }
-    void on_asking(const redis::host_port& node) override {
-        finder_problems_.front().set_server(node);
-    }
 
-    void make_finders(const config& settings);
     void take(redis::document_requests::answer answer);
     void follow(const redis::redirection& moved);
-    [[nodiscard]] bool may_connect_to(const redis::host_port& node);
     void follow_map();
     void move_to(const redis::host_port& node);
     void await_node(errc why);
@@ -78,23 +72,19 @@ class key_link final : private redis::connection_user,
     [[nodiscard]] std::int64_t next_event() const noexcept;
     [[nodiscard]] std::string silence() const;
 
-    source_core& core_;
     const std::weak_ptr<void> life_;
     link_owner& owner_;
     const redis::address where_;
-    const std::function<bool(std::string_view, std::uint16_t)> may_connect_;
     const shared_tls tls_;
     const std::uint16_t slot_; ///< of the key
     const std::int64_t poll_interval_;
     const std::int64_t patience_; ///< how long no answer is not a problem yet
 
     problem_log problems_;
-    std::deque<problem_source> finder_problems_; ///< of Sentinels, or of the node that is asked
-    problem_source node_problems_;               ///< of the node that serves the key
     redis::document_requests requests_;
     redis::connection connection_;
-    std::unique_ptr<redis::master_finder> masters_; ///< null without Sentinel
-    std::unique_ptr<redis::map_finder> nodes_;      ///< null without a cluster
+    std::optional<redis::master_finder> masters_; ///< nullopt without Sentinel
+    std::optional<redis::map_finder> nodes_;      ///< nullopt without a cluster
 
     std::optional<redis::host_port> node_; ///< of the cluster, to which it connects
     std::int64_t moved_at_ = 0;            ///< by a redirection

@@ -30,11 +30,13 @@ struct problems final : redis::error_sink {
 };
 
 struct conversation {
+    conversation() { requests.report_to(errors); }
+
     [[nodiscard]] commands asked() { return test::asked_by(requests); }
     std::optional<recovery> hear(std::string_view bytes) { return test::tell(requests, bytes); }
 
     problems errors;
-    redis::document_requests requests{"x:policies", errors};
+    redis::document_requests requests{"x:policies"};
 };
 
 const auto for_version = commands{{"HMGET", "x:policies", "version"}};

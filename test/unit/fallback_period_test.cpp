@@ -3,7 +3,7 @@
 // The period in which the failure mode decides calls: it begins with the first one, and ends only
 // when the server decides calls again and the failure mode has decided none for a while.
 
-#include <limiter/fallback_period.hpp>
+#include <limiter/redis_reports.hpp>
 #include <support/unit_test.hpp>
 
 #include <cstdint>

@@ -220,9 +220,12 @@ BOOST_AUTO_TEST_CASE(a_problem_is_the_last_one_since_a_time_if_it_explains_somet
 namespace {
 
 struct log_with_a_helper {
-    log_with_a_helper() { helper.set_server({"h", 1}); }
     void fail(errc code = errc::unavailable) { log.note({code, phase::reply, "the server"}); }
-    void fail_helper() { helper.note({errc::unavailable, phase::reply, "it"}); }
+    void fail_helper() {
+        const auto sentinel = redis::named_server{.host = "h", .port = 1, .is_sentinel = true};
+        log.note(
+            {.code = errc::unavailable, .phase = phase::reply, .text = "it", .server = &sentinel});
+    }
     [[nodiscard]] std::string last() const { return log.last().value_or(problem{}).text; }
     [[nodiscard]] std::string unsolved() const { return log.unsolved().value_or(problem{}).text; }
     [[nodiscard]] std::string cause(std::int64_t since) const {
@@ -233,7 +236,6 @@ struct log_with_a_helper {
 
     static inline std::int64_t now = 0;
     problem_log log{"", +[]() noexcept { return ++now; }};
-    detail::problem_source helper{log, detail::problem_source::kind::sentinel};
 };
 
 } // namespace
@@ -272,6 +274,22 @@ BOOST_AUTO_TEST_CASE(a_problem_of_a_helper_does_not_hide_an_unsolved_one_of_the_
         of.log.note_ready();
         BOOST_TEST(of.last() == "the server"); // it is the last one
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_problem_of_one_of_several_servers_names_it_and_hides_its_own_password) {
+    auto log = problem_log{"of the address", no_clock};
+    const auto text_of = [&](std::string_view host, phase where) {
+        const auto node = redis::named_server{.host = host, .port = 7, .is_sentinel = false};
+        log.note({.code = errc::unavailable,
+                  .phase = where,
+                  .text = "it is secret, or of the address",
+                  .server = &node,
+                  .password = "secret"});
+        return log.last().value().text;
+    };
+    BOOST_TEST(text_of("h", phase::reply) == "node h:7: it is ***, or of the address");
+    BOOST_TEST(text_of("::1", phase::reply) == "node [::1]:7: it is ***, or of the address");
+    BOOST_TEST(text_of("::1", phase::resolve) == "node ::1: it is ***, or of the address");
 }
 
 BOOST_AUTO_TEST_CASE(a_problem_prints_as_one_line) {

@@ -31,7 +31,10 @@ const auto both = std::vector<command>{{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "
                                        {"SENTINEL", "MASTER", "mine"}};
 
 struct conversation {
-    conversation() { requests.begin_connection({}); }
+    conversation() {
+        requests.report_to(heard);
+        requests.begin_connection({});
+    }
 
     [[nodiscard]] std::vector<command> asked() { return test::asked_by(requests); }
     std::optional<recovery> hear(std::string_view bytes) { return test::tell(requests, bytes); }
@@ -58,7 +61,7 @@ struct conversation {
         ">3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n";
 
     problems heard;
-    redis::sentinel_requests requests{"mine", heard};
+    redis::sentinel_requests requests{"mine"};
 };
 
 [[nodiscard]] std::string published(std::string_view payload,

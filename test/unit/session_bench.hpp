@@ -38,17 +38,15 @@ inline const auto connection_reset =
 [[nodiscard]] std::string permissions(std::string_view needed, std::string_view others,
                                       std::string_view written);
 
-/// The reports of a session: all codes, the last text, and the password that none may show.
+/// The reports of a session: all codes, and the last text.
 struct reports : redis::error_sink {
     void note(const redis::error_report& what) noexcept override {
         codes.push_back(what.code);
         text = std::string{what.text} + (what.is_own ? " " : "") + std::string{what.detail};
     }
-    void hide(std::string_view password) override { hidden = password; }
 
     std::vector<errc> codes;
     std::string text;
-    std::string hidden;
 };
 
 struct session_bench {

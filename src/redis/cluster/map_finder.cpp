@@ -31,7 +31,7 @@ map_finder::map_finder(const connection::executor& own, detail::thread_lock& loc
                        const std::weak_ptr<void>& life)
     : lock_(lock), problems_(problems), owner_(owner), life_(life), log_(settings.connection.log),
       where_(settings.connection.where), may_connect_(std::move(settings.may_connect)),
-      refresh_(settings.refresh, std::move(settings.seeds)),
+      refresh_(settings.refresh, where_.hosts),
       connection_(own, lock, std::move(settings.connection), requests_, problems, *this, life),
       timer_(own, lock, [this] { on_time(); }) {}
 
@@ -44,6 +44,15 @@ void map_finder::close(bool now) noexcept {
 void map_finder::request() noexcept {
     refresh_.request(detail::steady_now());
     wait();
+}
+
+bool map_finder::may_connect(const host_port& node) {
+    if (may_connect_(node))
+        return true;
+    problems_.note_own(errc::unavailable, phase::resolve,
+                       "config::advanced.may_connect does not allow node", to_string(node));
+    request();
+    return false;
 }
 
 bool map_finder::apply_moved(std::uint16_t slot, const host_port& to) {
@@ -76,7 +85,6 @@ void map_finder::ask(const map_refresh::query& query) {
     query_ = query.number;
     if (!may_connect_(query.node))
         return refresh_.on_failure(std::exchange(query_, 0), detail::steady_now());
-    owner_.on_asking(query.node);
     log_.write(log_level::debug, "asking ", query.node.host, " for the map of the cluster");
     requests_.ask(query.node.host);
     connection_.move_to(where_.at(query.node));
@@ -92,8 +100,8 @@ void map_finder::wait() noexcept {
 
 /// The node is slower than others have been: one of them is asked.
 void map_finder::give_up() {
-    problems_.note_own(errc::unavailable, connection_.reached(),
-                       "no map of the cluster: the node is silent for too long", {});
+    connection_.problems().note_own(errc::unavailable, connection_.reached(),
+                                    "no map of the cluster: the node is silent for too long", {});
     end_query();
     tell(errc::unavailable);
 }
@@ -135,9 +143,9 @@ void map_finder::take(map_requests::answer answer) {
     end_query();
     if (!answer.slots.map) {
         const auto code = error_of(answer.slots);
-        problems_.note({.code = code,
-                        .phase = phase::reply,
-                        .text = "no map of the cluster: " + answer.slots.problem});
+        connection_.problems().note({.code = code,
+                                     .phase = phase::reply,
+                                     .text = "no map of the cluster: " + answer.slots.problem});
         refresh_.on_failure(number, now);
         tell(code);
         return wait();
@@ -146,8 +154,9 @@ void map_finder::take(map_requests::answer answer) {
     const auto outcome = refresh_.on_reply(number, std::move(*answer.slots.map), answer.info, now,
                                            std::move(answer.slots.ids));
     if (outcome == foreign)
-        problems_.note_own(errc::unavailable, phase::reply,
-                           "no map of the cluster: the node is now in another cluster", {});
+        connection_.problems().note_own(errc::unavailable, phase::reply,
+                                        "no map of the cluster: the node is now in another cluster",
+                                        {});
     if (outcome == changed || outcome == unchanged)
         owner_.on_map();
     if (outcome == changed)

@@ -19,7 +19,6 @@
 #include <functional>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 namespace colimit::redis {
 
@@ -31,8 +30,6 @@ class map_owner : boost::noncopyable {
     /// Called when a node was asked in vain while no map is known: with the error that calls end
     /// with, if it refuses this client or is not in a cluster, or with `errc::unavailable`.
     virtual void on_no_map(errc why) = 0;
-    /// Called before a node is asked: the name in reports of problems.
-    virtual void on_asking(const host_port& node) = 0;
 
   protected:
     ~map_owner() = default;
@@ -40,8 +37,7 @@ class map_owner : boost::noncopyable {
 
 struct map_finder_settings {
     map_refresh_settings refresh;
-    connection_settings connection; ///< its address has the credentials of all nodes
-    std::vector<host_port> seeds;   ///< at least one
+    connection_settings connection; ///< its address has the nodes that are asked first
     /// Returns whether connections to a node are allowed.
     std::function<bool(const host_port&)> may_connect;
 };
@@ -64,6 +60,9 @@ class map_finder final : private connection_user {
 
     /// Called when the map may be out of date.
     void request() noexcept;
+    /// Returns whether a node may be connected to. If not, reports that, and requests a map:
+    /// another node may serve its slots by now.
+    [[nodiscard]] bool may_connect(const host_port& node);
     /// Called when a node replied MOVED: `owner.on_map` is not called. Returns whether the map has
     /// changed.
     bool apply_moved(std::uint16_t slot, const host_port& to);

@@ -31,13 +31,15 @@ connection::connection(const executor& own, detail::thread_lock& lock, connectio
       life_(life), session_(std::move(settings.session)), breaker_(settings.breaker),
       stream_(own, std::move(settings.where), std::move(settings.tls), settings.tcp,
               std::move(settings.log)),
-      problems_(problems, session_, stream_, settings.is_named), may_move_(settings.may_move),
-      timeout_(settings.timeout), decoder_(settings.long_bulks, settings.reply_bounds),
+      problems_(problems, session_, stream_, next_address_, settings.names),
+      may_move_(settings.may_move), timeout_(settings.timeout),
+      decoder_(settings.long_bulks, settings.reply_bounds),
       liveness_({.silence_limit = std::max(5 * settings.timeout, min_silence),
                  .doubt_limit = std::max(settings.timeout, settings.ping_timeout),
                  .ping_interval = settings.ping_interval}),
       timer_(own, lock, [this] { on_time(); }), arrivals_(stream_) {
-    session_.report_to(problems);
+    session_.report_to(problems_);
+    requests_.report_to(problems_);
 }
 
 health_state connection::state() const noexcept {

@@ -74,7 +74,7 @@ struct connection_settings {
     redis::breaker_settings breaker;
     address where;
     std::shared_ptr<const tls_context> tls; ///< for addresses with TLS, else null
-    bool is_named = false;                  ///< the receiver of problems names the server
+    naming names = naming::failures;
     bool may_move = false; ///< `move_to` is called, also when the server has become read-only
     tcp_options tcp;
     resp::decoder::long_bulks long_bulks = resp::decoder::long_bulks::malformed;
@@ -151,6 +151,8 @@ class connection final : private stream_events {
     [[nodiscard]] errc error() const noexcept { return session_.error(); }
     [[nodiscard]] health_state state() const noexcept;
     [[nodiscard]] phase reached() const noexcept { return problems_.reached(); }
+    /// Returns the receiver of problems of the server.
+    [[nodiscard]] error_sink& problems() noexcept { return problems_; }
     [[nodiscard]] const std::string& denied_commands() const noexcept {
         return session_.denied_commands();
     }

@@ -18,6 +18,17 @@ void report(error_sink& to, errc code, phase where, Text text) noexcept {
 
 } // namespace
 
+void connection_problems::note(const error_report& what) noexcept {
+    const auto& where = next_ ? *next_ : stream_.where();
+    const auto server = named_server{.host = where.host,
+                                     .port = where.port,
+                                     .is_sentinel = session_.role() == server_role::sentinel};
+    auto made = what;
+    made.server = naming_ == naming::all ? &server : nullptr;
+    made.password = session_.password();
+    to_.note(made);
+}
+
 phase connection_problems::reached() const noexcept {
     switch (session_.state()) {
     case session_state::ready:
@@ -39,14 +50,14 @@ std::string server_name(const stream& s) {
 }
 
 void connection_problems::report_failure(error_code why) noexcept {
-    report(to_, connection_error(why), stream_.reached(), [&] {
+    report(*this, connection_error(why), stream_.reached(), [&] {
         const auto tls = stream_.tls_failure();
         return name() + (tls.empty() ? why.message() : std::string{tls});
     });
 }
 
 void connection_problems::report_late() noexcept {
-    report(to_, errc::unavailable, reached(), [&] {
+    report(*this, errc::unavailable, reached(), [&] {
         return name() + (session_.state() == session_state::handshake
                              ? "no reply within config::advanced.connect_timeout"
                              : "no connection within config::advanced.connect_timeout");
@@ -59,7 +70,7 @@ void connection_problems::report_loss(error_code why) noexcept {
     if (session_.has_error_reply())
         return;
     const auto is_ready = session_.state() == session_state::ready;
-    report(to_, connection_error(why), is_ready ? phase::reply : phase::handshake, [&] {
+    report(*this, connection_error(why), is_ready ? phase::reply : phase::handshake, [&] {
         const auto tls = stream_.tls_failure();
         return "the connection was lost: " + (tls.empty() ? why.message() : std::string{tls});
     });

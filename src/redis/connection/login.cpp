@@ -44,8 +44,6 @@ bool login::renew(error_sink* errors) {
     } catch (...) {
         return fail("it threw something else than a std::exception");
     }
-    if (errors != nullptr)
-        errors->hide(current_.password);
     return true;
 }
 

@@ -28,6 +28,7 @@ class login {
     [[nodiscard]] bool has_credentials() const noexcept {
         return !current_.user.empty() || !current_.password.empty();
     }
+    [[nodiscard]] std::string_view password() const noexcept { return current_.password; }
     /// Appends HELLO of RESP3, with the credentials if there are any.
     void append_hello(std::string& out) const;
     /// Appends AUTH. There are credentials.

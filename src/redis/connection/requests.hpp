@@ -6,6 +6,7 @@
 #pragma once
 
 #include <colimit/error.hpp>
+#include <redis/protocol/error_sink.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
 #include <redis/protocol/server_module.hpp>
@@ -35,6 +36,10 @@ struct server_facts {
 class requests : boost::noncopyable {
   public:
     virtual ~requests() = default;
+
+    /// Sets the receiver of error replies, which is the connection: so their problems are those of
+    /// its server.
+    void report_to(error_sink& to) noexcept { errors_ = &to; }
 
     /// Called when a connection begins, with the results of its handshake.
     virtual void begin_connection(const server_facts& /*server*/) {}
@@ -77,6 +82,13 @@ class requests : boost::noncopyable {
     /// Returns whether the reply that was read last has ended calls: they were still waiting for
     /// it, so it came in time.
     [[nodiscard]] virtual bool has_ended() const noexcept = 0;
+
+  protected:
+    void report(const error_report& what) noexcept {
+        if (errors_ != nullptr)
+            errors_->note(what);
+    }
+    error_sink* errors_ = nullptr;
 };
 
 } // namespace colimit::redis

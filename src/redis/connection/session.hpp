@@ -188,6 +188,9 @@ class session {
     [[nodiscard]] std::uint64_t scripts_loaded() const noexcept { return scripts_loaded_; }
     /// Sets the receiver of problems of the handshake, which outlives the session.
     void report_to(error_sink& to) noexcept { errors_ = &to; }
+    [[nodiscard]] server_role role() const noexcept { return settings_.role; }
+    /// Returns the password of the current attempt.
+    [[nodiscard]] std::string_view password() const noexcept { return login_.password(); }
     void close() noexcept { state_ = session_state::closed; }
 
   private:

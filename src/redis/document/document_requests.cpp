@@ -39,7 +39,7 @@ std::optional<recovery> document_requests::read_reply(const resp::decoder& reply
     if (resp::is_error(first.kind)) {
         made.error = reply.text(first, bytes);
         const auto meaning = classify(made.error);
-        errors_.note({.code = meaning.code, .phase = phase::reply, .text = made.error});
+        report({.code = meaning.code, .phase = phase::reply, .text = made.error});
         answer_ = std::move(made);
         return meaning.recovery;
     }

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <redis/connection/requests.hpp>
-#include <redis/protocol/error_sink.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -30,9 +29,7 @@ class document_requests final : public requests {
     };
 
     /// @param key of the hash
-    /// @param errors outlives this object, and receives error replies
-    document_requests(std::string key, error_sink& errors)
-        : key_(std::move(key)), errors_(errors) {}
+    explicit document_requests(std::string key) : key_(std::move(key)) {}
 
     /// Asks for the version, at once or when the reply to an earlier question has come.
     void ask_version() noexcept {
@@ -67,7 +64,6 @@ class document_requests final : public requests {
     enum class question : std::uint8_t { none, version, document };
 
     std::string key_;
-    error_sink& errors_;
     question next_ = question::none;
     question awaited_ = question::none;
     std::int64_t sent_at_ = 0;

@@ -11,9 +11,17 @@
 #include <boost/core/noncopyable.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace colimit::redis {
+
+/// One of several servers.
+struct named_server {
+    std::string_view host;
+    std::uint16_t port;
+    bool is_sentinel; ///< it executes no calls; else a node of a cluster
+};
 
 /// A problem. Its texts are any bytes of any length, which the receiver copies as far as needed.
 struct error_report {
@@ -29,6 +37,9 @@ struct error_report {
     /// then, after a space.
     bool is_own = false;
     std::string_view detail = {};
+    const named_server* server = nullptr; ///< null for the only one
+    /// The password of the connection, which no text shows; nullopt: that of the address.
+    std::optional<std::string_view> password = {};
 };
 
 class error_sink : boost::noncopyable {
@@ -39,9 +50,6 @@ class error_sink : boost::noncopyable {
     void note_own(errc code, phase where, std::string_view text, std::string_view detail) noexcept {
         note({.code = code, .phase = where, .text = text, .is_own = true, .detail = detail});
     }
-
-    /// Sets a password that no text of a later report shows, instead of the previous one.
-    virtual void hide(std::string_view /*password*/) {}
 
     /// Reports that the server has permitted calls under the policy with this fingerprint; 0: the
     /// handshake.

@@ -11,7 +11,6 @@
 #include <colimit/error.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/connection/requests.hpp>
-#include <redis/protocol/error_sink.hpp>
 #include <redis/queue/call_batch.hpp>
 
 #include <algorithm>
@@ -81,9 +80,6 @@ class call_queue : public requests {
     /// Ends all calls.
     virtual void fail_all(error_code why) = 0;
 
-    /// Sets the receiver of error replies, which outlives the queue.
-    void report_to(error_sink& to) noexcept { errors_ = &to; }
-
     batch_counters counted;
 
     /// Calls that have ended, with `ec` or `result` set.
@@ -101,10 +97,6 @@ class call_queue : public requests {
     /// Removes waiting batches without callers, which would accumulate while no replies come.
     virtual void drop_abandoned() = 0;
 
-    void report(const error_report& what) noexcept {
-        if (errors_ != nullptr)
-            errors_->note(what);
-    }
     void report_permitted(const detail::policy_data& p) noexcept {
         if (errors_ != nullptr)
             errors_->note_permitted(p.fingerprint);
@@ -117,8 +109,6 @@ class call_queue : public requests {
 
   private:
     bool expire_calls(std::int64_t now, errc unsent, bool also_sent);
-
-    error_sink* errors_ = nullptr;
 };
 
 } // namespace colimit::redis

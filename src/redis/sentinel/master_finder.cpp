@@ -21,10 +21,10 @@ constexpr std::int64_t poll_interval = 1'000'000;
 class master_finder::link final : private connection_user {
   public:
     link(master_finder& of, std::size_t number, const connection::executor& own,
-         detail::thread_lock& lock, sentinel_settings settings, const std::string& master)
-        : finder_(of), number_(number), requests_(master, settings.problems),
-          connection_(own, lock, std::move(settings.connection), requests_, settings.problems,
-                      *this, of.life_) {}
+         detail::thread_lock& lock, const connection_settings& settings, error_sink& problems)
+        : finder_(of), number_(number), requests_(settings.where.master),
+          connection_(own, lock, settings_of(settings, number), requests_, problems, *this,
+                      of.life_) {}
 
     void open() { connection_.open(); }
     void close(bool now) noexcept { connection_.close(now); }
@@ -36,6 +36,13 @@ class master_finder::link final : private connection_user {
     [[nodiscard]] errc error() const noexcept { return connection_.error(); }
 
   private:
+    [[nodiscard]] static connection_settings settings_of(connection_settings all,
+                                                         std::size_t number) {
+        all.where = all.where.at(all.where.hosts[number]);
+        all.session.seed += static_cast<std::uint32_t>(number); // they do not connect all at once
+        return all;
+    }
+
     void on_events() override {
         take_events();
         try {
@@ -73,12 +80,12 @@ class master_finder::link final : private connection_user {
 };
 
 master_finder::master_finder(const connection::executor& own, detail::thread_lock& lock,
-                             std::vector<sentinel_settings> sentinels, const std::string& master,
+                             const connection_settings& settings, error_sink& problems,
                              finder_owner& owner, const std::weak_ptr<void>& life)
-    : owner_(owner), life_(life), log_(sentinels.front().connection.log), view_(sentinels.size()) {
-    for (auto& s : sentinels)
+    : owner_(owner), life_(life), log_(settings.log), view_(settings.where.hosts.size()) {
+    while (links_.size() < settings.where.hosts.size())
         links_.push_back(
-            std::make_unique<link>(*this, links_.size(), own, lock, std::move(s), master));
+            std::make_unique<link>(*this, links_.size(), own, lock, settings, problems));
 }
 
 master_finder::~master_finder() = default;

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace colimit::redis {
@@ -33,19 +32,14 @@ class finder_owner : boost::noncopyable {
     ~finder_owner() = default;
 };
 
-/// The settings of the connection to a Sentinel, and the receiver of its problems, which outlives
-/// the finder.
-struct sentinel_settings {
-    connection_settings connection;
-    error_sink& problems;
-};
-
 class master_finder {
   public:
+    /// @param settings of the connections; their address has the Sentinels and the master's name
+    /// @param problems outlives the finder, as `owner` and `life` do
     /// @param life of what owns the finder, as for `connection`
     master_finder(const connection::executor& own, detail::thread_lock& lock,
-                  std::vector<sentinel_settings> sentinels, const std::string& master,
-                  finder_owner& owner, const std::weak_ptr<void>& life);
+                  const connection_settings& settings, error_sink& problems, finder_owner& owner,
+                  const std::weak_ptr<void>& life);
     ~master_finder();
     master_finder(const master_finder&) = delete;
     master_finder& operator=(const master_finder&) = delete;

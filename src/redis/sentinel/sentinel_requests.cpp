@@ -81,7 +81,9 @@ bool sentinel_requests::read_address(const resp::decoder& reply, std::string_vie
     if (is_usable_)
         heard_.master = host_port{std::move(host), static_cast<std::uint16_t>(*port)};
     else
-        report(errc::unavailable, "it names a master whose address is not valid");
+        report({.code = errc::unavailable,
+                .phase = phase::reply,
+                .text = "it names a master whose address is not valid"});
     return true;
 }
 
@@ -95,8 +97,11 @@ void sentinel_requests::read_epoch(const resp::decoder& reply, std::string_view 
 
 void sentinel_requests::report_unknown(std::string_view info) {
     const auto names = names_in(info);
-    errors_.note_own(errc::invalid_config, phase::reply,
-                     "it knows no master " + name_ + "; it knows", names.empty() ? "none" : names);
+    report({.code = errc::invalid_config,
+            .phase = phase::reply,
+            .text = "it knows no master " + name_ + "; it knows",
+            .is_own = true,
+            .detail = names.empty() ? "none" : names});
 }
 
 std::optional<recovery> sentinel_requests::read_reply(const resp::decoder& reply,
@@ -110,7 +115,7 @@ std::optional<recovery> sentinel_requests::read_reply(const resp::decoder& reply
         const auto meaning = classify(reply.text(first, bytes));
         // A Sentinel that does not know the master has replied so to the question for its address.
         if (what != question::epoch || meaning.code == errc::auth_failed)
-            report(meaning.code, reply.text(first, bytes));
+            report({.code = meaning.code, .phase = phase::reply, .text = reply.text(first, bytes)});
         // Without an epoch it would be believed before or after the others at random.
         if (what == question::address ||
             (what == question::epoch && meaning.code == errc::auth_failed))

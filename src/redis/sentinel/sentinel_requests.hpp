@@ -18,7 +18,6 @@
 #pragma once
 
 #include <redis/connection/requests.hpp>
-#include <redis/protocol/error_sink.hpp>
 #include <redis/sentinel/master_view.hpp>
 
 #include <cstdint>
@@ -33,9 +32,7 @@ namespace colimit::redis {
 class sentinel_requests final : public requests {
   public:
     /// @param name of the master
-    /// @param errors outlives this object
-    sentinel_requests(std::string name, error_sink& errors)
-        : name_(std::move(name)), errors_(errors) {}
+    explicit sentinel_requests(std::string name) : name_(std::move(name)) {}
 
     /// Asks for the master, at once or when the replies to an earlier question have come.
     void ask() noexcept { is_asked_ = true; }
@@ -65,12 +62,8 @@ class sentinel_requests final : public requests {
     [[nodiscard]] bool read_address(const resp::decoder& reply, std::string_view bytes);
     void read_epoch(const resp::decoder& reply, std::string_view bytes);
     void report_unknown(std::string_view info);
-    void report(errc code, std::string_view text) noexcept {
-        errors_.note({.code = code, .phase = phase::reply, .text = text});
-    }
 
     std::string name_;
-    error_sink& errors_;
     bool is_asked_ = false;
     bool is_subscribed_ = false; ///< or may not be
     bool asks_names_ = false;    ///< with the next question, as it does not know the master

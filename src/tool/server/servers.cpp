@@ -21,7 +21,7 @@ namespace tool {
 namespace {
 
 namespace redis = colimit::redis;
-using colimit::detail::shared_tls;
+using colimit::detail::connection_settings_of;
 
 /// Lists of keys are longer than replies to calls, and values of other programs may have any size.
 constexpr auto list_bounds =
@@ -33,6 +33,8 @@ constexpr auto list_bounds =
     made.ping_interval = 0;
     made.long_bulks = redis::resp::decoder::long_bulks::empty;
     made.reply_bounds = list_bounds;
+    if (made.names == redis::naming::all)
+        made.names = redis::naming::none; // messages of this file begin with it
     // The command ends first. Before that the connection finds out what speaks no TLS.
     made.session.connect_timeout += made.session.connect_timeout / 8;
     return made;
@@ -53,6 +55,7 @@ constexpr auto list_bounds =
 
 servers::servers(const colimit::config& settings) : settings_(settings) {
     const auto where = colimit::checked_address(settings); // as a limiter does
+    tls_ = colimit::detail::make_tls(settings, where);
     for (const int number : {SIGINT, SIGTERM, SIGHUP})
         signals_.add(number);
     signals_.async_wait([this](colimit::error_code ec, int number) {
@@ -72,8 +75,7 @@ void servers::find(const redis::address& where) {
         return find_nodes(where);
     case redis::address::kind::tcp:
     case redis::address::kind::unix_socket:
-        return add(where, colimit::detail::connection_settings_of(
-                              settings_, where, colimit::detail::make_tls(settings_, where)));
+        return add(where, connection_settings_of(settings_, where, tls_));
     }
 }
 
@@ -86,6 +88,7 @@ servers::~servers() {
 }
 
 void servers::add(const redis::address& where, redis::connection_settings settings) {
+    settings.where = where;
     links_.push_back(
         std::make_shared<link>(context_.get_executor(), without_calls(std::move(settings))));
     names_.push_back(map_.masters().empty() ? without_password(settings_.server)
@@ -95,15 +98,14 @@ void servers::add(const redis::address& where, redis::connection_settings settin
 /// Asks Sentinels, or nodes of a cluster, until one replies.
 reply servers::ask_one_of(const redis::address& where, const words& command,
                           std::string& answered_by) {
-    const auto tls = colimit::detail::make_tls(settings_, where);
-    const auto is_sentinel = where.kind == redis::address::kind::sentinel;
+    auto settings =
+        without_calls(where.kind == redis::address::kind::sentinel
+                          ? colimit::detail::sentinel_settings_of(settings_, where, tls_)
+                          : connection_settings_of(settings_, where, tls_));
     for (std::size_t i = 0; i < where.hosts.size(); ++i) {
         const auto& host = where.hosts[i];
-        auto settings = is_sentinel
-                            ? colimit::detail::sentinel_settings_of(settings_, where, host, tls)
-                            : colimit::detail::node_settings_of(settings_, where.at(host), tls);
-        const auto one =
-            std::make_shared<link>(context_.get_executor(), without_calls(std::move(settings)));
+        settings.where = where.at(host);
+        const auto one = std::make_shared<link>(context_.get_executor(), settings);
         try {
             auto answer = ask(*one, to_string(host), {command}).front();
             one->close();
@@ -135,16 +137,14 @@ void servers::find_master(const redis::address& where) {
         throw std::runtime_error{"Sentinel " + sentinel + " names a master '" + escaped(host) +
                                  "' whose address is not valid"};
     const auto master = where.at({host, static_cast<std::uint16_t>(*port)});
-    add(master, colimit::detail::connection_settings_of(
-                    settings_, master, colimit::detail::make_tls(settings_, where)));
+    add(master, connection_settings_of(settings_, master, tls_));
 }
 
 void servers::find_nodes(const redis::address& where) {
     std::string asked;
     map_ = read_map(ask_one_of(where, {"CLUSTER", "SLOTS"}, asked), asked);
-    const auto tls = colimit::detail::make_tls(settings_, where);
     for (const auto& master : map_.masters())
-        add(where.at(master), colimit::detail::node_settings_of(settings_, where.at(master), tls));
+        add(where.at(master), connection_settings_of(settings_, where, tls_));
     if (links_.empty())
         throw std::runtime_error{asked + " is not a node of a cluster with slots"};
 }

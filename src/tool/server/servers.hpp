@@ -67,6 +67,7 @@ class servers {
                                    std::string& answered_by);
 
     const colimit::config settings_;
+    std::shared_ptr<const colimit::redis::tls_context> tls_;
     boost::asio::io_context context_{1};
     boost::asio::signal_set signals_{context_};
     int signal_ = 0;
