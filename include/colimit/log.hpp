@@ -29,9 +29,9 @@ struct log_options {
     /// (other bytes are escaped as `\xNN`) without an end of line. It names servers and may contain
     /// names of keys, as problems do, never passwords.
     ///
-    /// It is called at once, by the thread that does the work and under the limiter's lock. So it
-    /// must not block or call the limiter; an exception that it throws is ignored, and the line is
-    /// lost, as it is if memory runs out.
+    /// It is called at once, by the thread that does the work, and perhaps under the limiter's
+    /// lock; never by two threads at once. So it must not block or call the limiter; an exception
+    /// that it throws is ignored, and the line is lost, as it is if memory runs out.
     std::function<void(log_level level, std::string_view line)> write{};
 };
 
