@@ -20,9 +20,10 @@ namespace colimit::http {
 class network {
   public:
     /// @param text an address, `::1`, or one with a prefix length, `10.0.0.0/8`, of which all other
-    /// bits are 0. An IPv4 address in IPv6 form, or of NAT64, is that IPv4 address. The length 0 is
-    /// an error: in a network of all addresses every client would be a proxy, and could claim to
-    /// have any address. So is an interface, as in `fe80::1%eth0`.
+    /// bits are 0. An IPv4 address in IPv6 form, or of NAT64 (`64:ff9b::/96`), is that IPv4
+    /// address, so it is in no network of IPv6. The length 0 is an error: in a network of all
+    /// addresses every client would be a proxy, and could claim to have any address. So is an
+    /// interface, as in `fe80::1%eth0`.
     /// @throws colimit::error with `errc::invalid_config`
     explicit network(std::string_view text);
 

@@ -30,8 +30,9 @@ struct log_options {
     /// names of keys, as problems do, never passwords.
     ///
     /// It is called at once, by the thread that does the work, and perhaps under the limiter's
-    /// lock; never by two threads at once. So it must not block or call the limiter; an exception
-    /// that it throws is ignored, and the line is lost, as it is if memory runs out.
+    /// lock; for all limiters of the process, never by two threads at once. So it must not block or
+    /// call a limiter; an exception that it throws is ignored, and the line is lost, as it is if
+    /// memory runs out.
     std::function<void(log_level level, std::string_view line)> write{};
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Composes the lines of `config::log`. Copies write to the same function, one after the other: a
-// socket's handlers write without the limiter's lock. A line is only composed if its level is
-// logged, so a logger that is off costs a comparison; parts that allocate memory are functions or
-// error codes, whose texts are made here, where a failure loses the line.
+// Composes the lines of `config::log`. All lines of the process are written one after the other: a
+// limiter has several loggers, and a socket's handlers write without its lock. A line is only
+// composed if its level is logged, so a logger that is off costs a comparison; parts that allocate
+// memory are functions or error codes, whose texts are made here, where a failure loses the line.
 
 #pragma once
 
@@ -18,7 +18,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace colimit::detail {
 
@@ -26,9 +25,10 @@ class logger {
   public:
     logger() = default;
     explicit logger(const log_options& to)
-        : level_(to.level), shared_(to.write ? std::make_shared<shared>(to.write) : nullptr) {}
+        : level_(to.level),
+          write_(to.write ? std::make_shared<const function>(to.write) : nullptr) {}
 
-    [[nodiscard]] bool logs(log_level l) const noexcept { return shared_ && l <= level_; }
+    [[nodiscard]] bool logs(log_level l) const noexcept { return write_ && l <= level_; }
 
     /// Writes a line of texts, whole numbers, error codes, and functions that return a text.
     template<class... Parts>
@@ -38,20 +38,19 @@ class logger {
         try {
             auto line = std::string{};
             (append(line, parts), ...);
-            const std::lock_guard guard{shared_->mutex};
-            shared_->write(l, line);
+            const std::lock_guard guard{mutex()};
+            (*write_)(l, line);
         } catch (...) { // NOLINT(bugprone-empty-catch): the line is lost, as documented
         }
     }
 
   private:
-    struct shared {
-        explicit shared(std::function<void(log_level, std::string_view)> to)
-            : write(std::move(to)) {}
+    using function = std::function<void(log_level, std::string_view)>;
 
-        std::function<void(log_level, std::string_view)> write;
-        std::mutex mutex;
-    };
+    [[nodiscard]] static std::mutex& mutex() noexcept {
+        static std::mutex of_all_loggers; // one, though `write` is a template
+        return of_all_loggers;
+    }
 
     static void append(std::string& to, std::string_view text) {
         for (const auto c : text)
@@ -69,7 +68,7 @@ class logger {
     static void append(std::string& to, const std::invocable auto& text) { append(to, text()); }
 
     log_level level_ = log_level::warning;
-    std::shared_ptr<shared> shared_;
+    std::shared_ptr<const function> write_;
 };
 
 } // namespace colimit::detail

@@ -280,6 +280,9 @@ BOOST_AUTO_TEST_CASE(networks_that_have_too_many_clients_are_a_warning) {
         BOOST_TEST(proxies('"' + std::string{text} + '"') == "", text);
     auto many = std::string{R"("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")"};
     BOOST_TEST(proxies(many) == "");
+    BOOST_TEST(proxies(R"("10.0.0.0/8", "10.0.0.0/8", "11.0.0.0/8", "11.0.0.0/9", "11.128.0.0/9",
+                          "10.0.0.0/9", "10.0.0.0/10", "11.0.0.0/8", "10.0.0.0/8")") == "");
+    BOOST_TEST(proxies(R"("64:ff9b::/64")") == "");
     for (auto first = 100; first < 103; ++first)
         many += ", \"" + std::to_string(first) + ".0.0.0/8\"";
     BOOST_TEST(proxies(many) == "wide_proxies trusted_proxies");

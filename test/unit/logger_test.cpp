@@ -70,16 +70,17 @@ BOOST_AUTO_TEST_CASE(threads_write_one_after_the_other) {
     auto inside = std::atomic{0};
     auto all = 0; // without the mutex, a data race
     auto most = 0;
-    const auto log = colimit::detail::logger{
-        {.level = log_level::info, .write = [&](log_level, std::string_view) {
-             most = std::max(most, ++inside);
-             ++all;
-             std::this_thread::yield();
-             --inside;
-         }}};
-    const auto write = [copy = log] {
-        for (auto i = 0; i < lines; ++i)
-            copy.write(log_level::info, "a line");
+    const auto options =
+        colimit::log_options{.level = log_level::info, .write = [&](log_level, std::string_view) {
+                                 most = std::max(most, ++inside);
+                                 ++all;
+                                 std::this_thread::yield();
+                                 --inside;
+                             }};
+    const auto write = [&options] { // a limiter has several loggers
+        const auto log = colimit::detail::logger{options};
+        for (auto n = 0; n < lines; ++n)
+            log.write(log_level::info, "a line");
     };
     auto other = std::thread{write};
     write();

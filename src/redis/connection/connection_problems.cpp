@@ -19,7 +19,7 @@ void report(error_sink& to, errc code, phase where, Text text) noexcept {
 } // namespace
 
 void connection_problems::note(const error_report& what) noexcept {
-    const auto& where = next_ ? *next_ : stream_.where();
+    const auto& where = next_ && !session_.has_connection() ? *next_ : stream_.where();
     const auto server = named_server{.host = where.host,
                                      .port = where.port,
                                      .is_sentinel = session_.role() == server_role::sentinel};
@@ -44,6 +44,10 @@ std::string server_name(const stream& s) {
     const auto& where = s.where();
     if (where.kind == address::kind::unix_socket)
         return where.path + ": ";
+    if (where.kind == address::kind::cluster)
+        return "cluster: "; // for calls while no node is known
+    if (where.kind == address::kind::sentinel)
+        return "master " + where.master + ": ";
     if (s.reached() == phase::resolve)
         return where.host + ": ";
     return where.host + ":" + std::to_string(where.port) + ": ";

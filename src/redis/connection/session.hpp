@@ -110,6 +110,9 @@ class session {
     [[nodiscard]] errc error() const noexcept { return error_; }
     /// Returns whether authentication or verification failed, this is not a Redis server, or no
     /// Sentinel knows the master: retrying is useless until the configuration changes.
+    [[nodiscard]] bool has_connection() const noexcept {
+        return connected_ || state_ == session_state::connecting;
+    }
     [[nodiscard]] bool is_refused() const noexcept { return is_refusal(error_); }
     /// Returns whether the server has refused a command of the current handshake, with a message.
     [[nodiscard]] bool has_error_reply() const noexcept {
@@ -228,9 +231,6 @@ class session {
     void use_module() noexcept;
     void report_refusal(const reply_error& meaning, std::string_view text);
     void record_error(step s, std::string_view text);
-    [[nodiscard]] bool has_connection() const noexcept {
-        return connected_ || state_ == session_state::connecting;
-    }
     void forget_server() noexcept;
     void record_permission_error(std::string_view text);
     void refuse_server(std::string_view reason) { refuse(errc::bad_reply, reason); }

@@ -164,7 +164,9 @@ class key_writer : public batch_writer {
 
 class shard_writer final : public key_writer {
   public:
-    using key_writer::key_writer;
+    shard_writer(keyed_calls& of, bool is_lasting) : key_writer(of) {
+        name_.reserve(is_lasting ? keyed_calls::usual_key_bytes : 0);
+    }
     batch_contents encode(const batch_command& to) override;
     [[nodiscard]] bool read(batch_reply& from) override;
 
@@ -185,6 +187,8 @@ class joint_writer final : public batch_writer {
     /// Adds all checks of an operation, or none. Returns false if two of them have the same key and
     /// policy.
     [[nodiscard]] bool add(detail::operation& op, std::string_view prefix);
+    /// Lets the policies of the last checks go.
+    void clear() noexcept { policies_.clear(); }
     batch_contents encode(const batch_command& to) override;
     [[nodiscard]] bool read(batch_reply& from) override;
 

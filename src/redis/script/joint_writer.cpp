@@ -13,7 +13,6 @@
 namespace colimit::redis {
 
 bool joint_writer::add(detail::operation& op, std::string_view prefix) {
-    policies_.clear();
     for (const auto& c : op.checks)
         policies_.push_back(detail::access::data(c.policy));
     answers_.assign(op.checks.size(), {});

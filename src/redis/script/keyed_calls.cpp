@@ -22,9 +22,6 @@ constexpr std::uint32_t most_lease_calls = 32'768;
 /// The size of a small index of keys.
 constexpr std::size_t least_index = 8;
 
-/// If keys are longer, their memory grows as batches fill.
-constexpr std::size_t usual_key_bytes = 128;
-
 } // namespace
 
 /// The largest position of a family in a key's name: after prefix, tag and policy.

@@ -39,6 +39,8 @@ class keyed_calls : public batch_of<script_call> {
     /// The bytes that a batch keeps of a call's id: the end of its record's name, and its digests.
     static constexpr std::size_t record_name_bytes = 32;
     static constexpr std::size_t id_bytes = record_name_bytes + 16;
+    /// If keys are longer, their memory grows as batches fill.
+    static constexpr std::size_t usual_key_bytes = 128;
     /// The value for no entry, and for no next call.
     static constexpr std::uint32_t none = UINT32_MAX;
 
@@ -66,6 +68,7 @@ class keyed_calls : public batch_of<script_call> {
     [[nodiscard]] std::optional<std::size_t> common_group() const noexcept;
     /// Returns whether the name of a key is the callers' key alone, so that it has no group.
     [[nodiscard]] bool has_bare_keys() const noexcept;
+    /// Not for the checks of an `allow_all`.
     void drop(std::uint32_t index) noexcept override;
 
     // For the writers of batches.

@@ -22,7 +22,7 @@ constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
 } // namespace
 
 script_batch::script_batch(std::size_t most_keys, key_tags tags, bool is_lasting)
-    : keyed_calls(most_keys, tags, is_lasting), most_keys_(most_keys) {
+    : keyed_calls(most_keys, tags, is_lasting), most_keys_(most_keys), shards_(*this, is_lasting) {
     if (is_lasting)
         calls_.reserve(std::max(most_keys_, calls_per_batch));
 }
@@ -30,6 +30,7 @@ script_batch::script_batch(std::size_t most_keys, key_tags tags, bool is_lasting
 void script_batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce,
                          std::size_t group, bool has_ids) {
     keyed_calls::start(policy, has_ids);
+    joint_.clear();
     group_ = group;
     clock_ = clock;
     nonce_ = nonce;
@@ -77,6 +78,13 @@ std::size_t script_batch::group_of(const key_tags& tags, const detail::policy_da
     if (p.filter && v != detail::verb::inspect)
         return tags.of(std::to_string(core::bits_of(*p.filter, key).block));
     return group_of_tag(tags, p, tags.of(key));
+}
+
+void script_batch::drop(std::uint32_t index) noexcept {
+    if (!is_joint())
+        return keyed_calls::drop(index);
+    calls_[index].op = nullptr; // the checks are made together, or not at all
+    --live_;
 }
 
 void script_batch::take_back() noexcept {

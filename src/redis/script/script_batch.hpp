@@ -77,6 +77,7 @@ class script_batch final : public keyed_calls {
     /// have the same key and policy.
     [[nodiscard]] bool add_checks(detail::operation& op, std::string_view prefix);
 
+    void drop(std::uint32_t index) noexcept override;
     /// Called before it is encoded again, without withdrawn calls: the server executed nothing of
     /// it, or its calls have ids.
     void take_back() noexcept;
@@ -120,7 +121,7 @@ class script_batch final : public keyed_calls {
     std::size_t most_calls_ = 0; ///< for this policy
     batch_contents sent_;
     key_writer keys_{*this};
-    shard_writer shards_{*this};
+    shard_writer shards_;
     joint_writer joint_{*this};
     filter_writer filter_{*this};
     batch_writer* writer_ = &keys_;

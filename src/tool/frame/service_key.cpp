@@ -253,7 +253,9 @@ void check_form(const field& f) {
         refuse(f.whole, "no key has an empty field", "one ; between two fields, and no other");
     if (f.whole == f.name && is_scope(f.name))
         refuse(f.whole, "no key has a field without a value", f.name + "=VALUE");
-    if (is_scope(f.name) && f.has_value && f.name != "ip")
+    const auto may_be_empty = // as in `key::user("")`
+        f.name == "user" || f.name == "route" || f.name == "part" || f.name == "tag";
+    if (is_scope(f.name) && f.has_value && f.name != "ip" && !(may_be_empty && f.value.empty()))
         (void)unescaped(f);
 }
 

@@ -50,7 +50,7 @@ void look_at_keys(std::span<const keyed_policy> policies, std::size_t route,
         return 0;
     const auto bits =
         static_cast<int>(colimit::detail::read_decimal(text.substr(slash + 1), 128).value_or(128));
-    if (colimit::http::canonical(*address).is_v4())
+    if (address->is_v4() || (bits >= 96 && colimit::http::canonical(*address).is_v4()))
         return std::ldexp(1, (address->is_v4() ? 8 : 104) - bits);
     const auto first = address->to_v6().to_bytes()[0];
     const auto is_global = bits < 3 || (first & 0xe0U) == 0x20U;
@@ -64,11 +64,22 @@ bool may_deny(const colimit::policy& p) noexcept {
 }
 
 void look_at_networks(std::span<const std::string_view> networks, std::vector<finding>& found) {
+    const auto is_in = [&](std::size_t i, std::size_t other) {
+        const auto own = width_of(networks[i]);
+        const auto wide = width_of(networks[other]);
+        const auto first =
+            colimit::http::parse_address(networks[i].substr(0, networks[i].find('/')));
+        return (wide > own || (wide == own && other < i)) && first &&
+               colimit::http::network{networks[other]}.contains(*first);
+    };
     constexpr auto most = 4; // such as all networks of a provider, with those of its customers
     auto together = 0.0;
     for (std::size_t i = 0; i < networks.size(); ++i) {
         const auto width = width_of(networks[i]);
-        together += width > 1 ? 0 : width;
+        auto is_counted = width > 1;
+        for (std::size_t other = 0; other < networks.size() && !is_counted; ++other)
+            is_counted = is_in(i, other);
+        together += is_counted ? 0 : width;
         if (width > 1)
             found.push_back({problem::wide_proxies, "trusted_proxies[" + std::to_string(i) + "]",
                              "a client in the network " + std::string{networks[i]} +
