@@ -82,14 +82,14 @@ template<std::size_t Size>
 
 } // namespace
 
-scoped_key scoped_key::address(const ip::address& from, address_prefixes bits) const {
+scoped_key scoped_key::address(const ip::address& client, address_prefixes bits) const {
     check_bits(bits.v4, 32, "v4");
     check_bits(bits.v6, 128, "v6");
     auto text = text_buffer{};
-    const auto client = http::canonical(from); // translated addresses are all in one /64
-    if (client.is_v4())
-        return with("ip", network(text, client.to_v4().to_bytes(), bits.v4));
-    const auto v6 = client.to_v6();
+    const auto only = http::canonical(client); // translated addresses are all in one /64
+    if (only.is_v4())
+        return with("ip", network(text, only.to_v4().to_bytes(), bits.v4));
+    const auto v6 = only.to_v6();
     constexpr auto link_local_bits = 10;
     const auto is_host = v6.is_link_local() && bits.v6 >= link_local_bits;
     return with("ip", network(text, v6.to_bytes(), is_host ? 128 : bits.v6));

@@ -276,7 +276,8 @@ void cluster_backend::on_time() {
 
 /// Closes connections to servers that are not masters any more.
 void cluster_backend::release_members() {
-    for (std::size_t i = 0; i < members_.size(); ++i) { // taking events may add members
+    // NOLINTNEXTLINE(modernize-loop-convert): taking events may add members
+    for (std::size_t i = 0; i < members_.size(); ++i) {
         auto& m = members_[i];
         if (!m.server || std::ranges::binary_search(finder_.map().masters(), *m.server))
             continue;

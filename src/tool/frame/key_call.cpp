@@ -16,7 +16,7 @@
 namespace tool {
 
 std::string decision_json(const std::string& command) {
-    return "{\"command\": \"" + command + "\",\n" +
+    return R"({"command": ")" + command + "\",\n" +
            R"( "key": "user=42", "policy": "5-m", "outcome": "denied", "reason": "rule",
  "limiting_rule": "gcra", "granted": 0, "limit": 5, "remaining": 0,
  "retry_after_us": 11990568, "reset_after_us": 59990568,

@@ -206,6 +206,7 @@ class route_reader {
         if (proxies == nullptr || proxies->kind != colimit::json::kind::array)
             return;
         std::vector<std::string_view> networks;
+        networks.reserve(proxies->content.size);
         for (std::size_t i = 0; i < proxies->content.size; ++i)
             networks.push_back(written_.text(written_.inside(*proxies, i).content));
         look_at_networks(networks, *found_);
@@ -221,13 +222,14 @@ class route_reader {
             return;
         for (auto later = i + 1; later < parsed.routes().size(); ++later) {
             const colimit::http::route_table both{{parsed.routes()[later], parsed.routes()[i]}};
-            if (!may_deny_on(parsed, later) || both.hidden_by(1).empty())
-                continue;
-            const auto other = "routes[" + std::to_string(later) + "]";
-            return warn(problem::only_shadow, "routes[" + std::to_string(i) + "]",
-                        "all its policies are in shadow mode, so requests are not limited that " +
-                            other + " would limit (add the policies of " + other + ")");
+            if (may_deny_on(parsed, later) && !both.hidden_by(1).empty())
+                return warn_of_shadow(i, "routes[" + std::to_string(later) + "]");
         }
+    }
+    void warn_of_shadow(std::size_t i, const std::string& later) {
+        warn(problem::only_shadow, "routes[" + std::to_string(i) + "]",
+             "all its policies are in shadow mode, so requests are not limited that " + later +
+                 " would limit (add the policies of " + later + ")");
     }
 
     void look_at_methods(std::size_t route, const colimit::json::value& methods) {
