@@ -287,7 +287,7 @@ void cluster_backend::release_members() {
         }
         m.server.reset();
         retries_.drop(m.number);
-        m.node->connection.rest();
+        m.node->connection.suspend();
         take_events(*m.node);
     }
 }

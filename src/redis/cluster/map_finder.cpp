@@ -108,7 +108,7 @@ void map_finder::give_up() {
 
 void map_finder::end_query() {
     query_ = 0;
-    connection_.rest();
+    connection_.suspend();
     (void)connection_.take_events(); // its end is no failure
 }
 

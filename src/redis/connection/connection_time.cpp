@@ -19,7 +19,7 @@ bool connection::owes_reply() const noexcept {
 }
 
 bool connection::is_idle() const noexcept {
-    return is_ready() && !is_writing_ && !is_leaving_ && !owes_reply();
+    return is_ready() && !is_writing_ && !is_draining_ && !owes_reply();
 }
 
 /// Probes the server, if that is due and no reply is outstanding, which would be a probe itself.
@@ -81,7 +81,7 @@ std::int64_t connection::provoke_at() const noexcept {
 std::int64_t connection::next_event() const noexcept {
     return std::min({requests_.next_deadline().value_or(never), session_.wake_at().value_or(never),
                      silence_ends(), probe_due(), breaker_.probe_late_at().value_or(never),
-                     ping_due(), provoke_at(), is_leaving_ ? leave_by_ : never, user_event_});
+                     ping_due(), provoke_at(), is_draining_ ? drain_until_ : never, user_event_});
 }
 
 void connection::log_disconnected() const noexcept {
@@ -171,8 +171,8 @@ void connection::act_on_time() {
             "the server is silent although it owes replies; the connection was closed");
         lose(recovery::reconnect);
     }
-    if (is_leaving_ && now_ >= leave_by_)
-        leave();
+    if (is_draining_ && now_ >= drain_until_)
+        finish_draining();
     if (now_ >= ping_due())
         attempt([this] {
             liveness_.begin_ping(now_);

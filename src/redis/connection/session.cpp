@@ -155,7 +155,7 @@ action session::moved(std::int64_t now) {
     return ends ? action::disconnect : action::nothing;
 }
 
-action session::rest() noexcept {
+action session::suspend() noexcept {
     if (state_ == session_state::closed)
         return action::nothing;
     const auto ends = has_connection();

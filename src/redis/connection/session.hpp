@@ -169,7 +169,7 @@ class session {
     /// Redis server.
     [[nodiscard]] action read_garbage(std::int64_t now, std::string_view bytes);
     /// Called when the server is not needed: back to `idle`, without an error.
-    [[nodiscard]] action rest() noexcept;
+    [[nodiscard]] action suspend() noexcept;
     /// Called when the connection is lost, could not be made, or cannot be used any more.
     [[nodiscard]] action lost(std::int64_t now, recovery why = recovery::reconnect,
                               errc error = errc::unavailable);

@@ -96,7 +96,7 @@ class stream {
     /// Called when the server at the current address works: it is tried first next time.
     void keep_address() noexcept { std::erase(failed_, current_); }
     /// Called when it does not work, or is silent: the others are tried first next time.
-    void leave_address() noexcept;
+    void demote_address() noexcept;
     void read_some(listener to, std::span<char> into);
     /// The previous write has completed.
     void write(listener to, std::string_view bytes);
