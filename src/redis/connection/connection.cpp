@@ -72,7 +72,7 @@ void connection::perform(action what) {
     case action::nothing:
         return;
     case action::connect:
-        is_provoked_ = false;
+        is_plaintext_probed_ = false;
         if (next_address_) {
             stream_.set_address(*next_address_);
             breaker_.forget();

@@ -228,7 +228,7 @@ class connection final : private stream_events {
     [[nodiscard]] std::int64_t silence_ends() const noexcept;
     [[nodiscard]] std::int64_t probe_due() const noexcept;
     [[nodiscard]] std::int64_t ping_due() const noexcept;
-    [[nodiscard]] std::int64_t provoke_at() const noexcept;
+    [[nodiscard]] std::int64_t plaintext_probe_due() const noexcept;
     [[nodiscard]] std::int64_t next_event() const noexcept;
     [[nodiscard]] stream::listener self() {
         return {life_.lock(), static_cast<stream_events*>(this)};
@@ -269,7 +269,7 @@ class connection final : private stream_events {
     read_buffer in_;
 
     liveness liveness_;
-    bool is_provoked_ = false; ///< on this connection
+    bool is_plaintext_probed_ = false; ///< on this connection
     detail::deadline_timer timer_;
     arrival_check arrivals_;
     detail::handler_memory check_memory_;

@@ -126,8 +126,8 @@ class session {
         return (state_ == session_state::connecting || state_ == session_state::handshake) &&
                now >= due_ && !tests_tls;
     }
-    /// While connecting with TLS: returns when a silent server is probably a plain-text one.
-    [[nodiscard]] std::int64_t suspicious_at() const noexcept {
+    /// While connecting with TLS: returns when to test whether a silent server is a plain-text one.
+    [[nodiscard]] std::int64_t plaintext_probe_at() const noexcept {
         return due_ - settings_.connect_timeout / 4;
     }
     /// Returns the time before which no connection will be ready (in the past during an attempt,

@@ -85,10 +85,10 @@ class stream {
     /// Sets the address of later connections. There is no connection.
     void set_address(redis::address where);
 
-    /// If a TLS handshake has begun and the server has sent nothing: provokes an error reply from a
-    /// plain-text Redis server, which takes the start of the handshake for the beginning of a long
-    /// line. A TLS server closes the connection.
-    void provoke(const listener& to);
+    /// If a TLS handshake has begun and the server has sent nothing: sends bytes to which a
+    /// plain-text Redis server replies with an error, as it takes the start of the handshake for
+    /// the beginning of a long line. A TLS server closes the connection.
+    void send_plaintext_probe(const listener& to);
 
     /// Tries the addresses of the host one after the other, those that failed before come last.
     /// Each has an equal share of the time until `give_up`, when the caller closes.
