@@ -252,7 +252,7 @@ void cluster_backend::request_map(const redis_node& node) noexcept {
 // Time
 
 void cluster_backend::wake_at(std::int64_t at) noexcept {
-    if (!is_closed_ && !timer_.rings_by(at))
+    if (!is_closed_ && !timer_.expires_by(at))
         timer_.set(at, life().lock());
 }
 

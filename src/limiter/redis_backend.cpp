@@ -58,7 +58,7 @@ stage_result redis_backend::submit(redis_node& to, operation& op, std::string_vi
     schedule_flush(to);
     auto& connection = to.connection;
     // An earlier handler of this iteration may have run for long.
-    const auto has_ticked = to.ticks.has_moved_on();
+    const auto has_ticked = to.ticks.poll();
     if (!std::exchange(to.is_clock_read, true) || has_ticked)
         connection.read_clock();
     now_ = connection.now();

@@ -94,7 +94,7 @@ void map_finder::wait() noexcept {
     if (is_closed_)
         return;
     const auto at = refresh_.wake_at();
-    if (!timer_.rings_by(at))
+    if (!timer_.expires_by(at))
         timer_.set(at, life_.lock());
 }
 
