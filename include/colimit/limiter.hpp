@@ -199,12 +199,12 @@ class limiter : public sketch_verbs {
     /// admission, except `remaining`. `config::timeout` applies to the reservation only.
     ///
     /// @par Other rules Nothing can be reserved from windows, logs and distinct members, nor with
-    /// packed storage. Calls of one key and policy wait in a line in this process: the first one
+    /// packed storage. Calls of one key and policy wait in a queue in this process: the first one
     /// asks as `allow` does, and asks again at its `retry_after`; the others follow in their order.
     /// There is no order between processes, nor between versions of a policy: a call that waits
     /// when the policy is replaced keeps asking under the rules it was made with, and calls under
-    /// the new ones have a line of their own. A call is charged when it is granted, and denied as
-    /// soon as the line cannot reach it within `max_wait`. `config::timeout` applies to each
+    /// the new ones have a queue of their own. A call is charged when it is granted, and denied as
+    /// soon as the queue cannot reach it within `max_wait`. `config::timeout` applies to each
     /// question. A call that is cancelled while it asks may have been charged, as with `allow`.
     ///
     /// @par Failure modes `failure_mode::local` applies only if the policy has it, or
@@ -233,10 +233,10 @@ class limiter : public sketch_verbs {
     /// an empty slot, whose `decision()` says why. A policy without such a rule is
     /// `invalid_policy`.
     ///
-    /// With `max_wait` the calls of one key and policy wait in a line in this process, as in `wait`
-    /// under rules without reservations: there is no order between processes, nor between versions
-    /// of a policy. The first one asks again when this limiter gives back a place of the key, at
-    /// `retry_after`, and every 100 ms, as another process may give one back at any time.
+    /// With `max_wait` the calls of one key and policy wait in a queue in this process, as in
+    /// `wait` under rules without reservations: there is no order between processes, nor between
+    /// versions of a policy. The first one asks again when this limiter gives back a place of the
+    /// key, at `retry_after`, and every 100 ms, as another process may give one back at any time.
     /// `config::advanced.max_waiting` bounds these calls as it bounds those of `wait`.
     ///
     /// @par Fairness A limiter with a server passes the places of a key on among its own calls for

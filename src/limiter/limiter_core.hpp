@@ -121,7 +121,7 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     }
     [[nodiscard]] slot_keeper& slots() noexcept { return slots_; }
     /// Returns the calls that wait for places.
-    [[nodiscard]] wait_lines& lines() noexcept { return waits_.lines(); }
+    [[nodiscard]] key_queues& queues() noexcept { return waits_.queues(); }
     /// Returns whether other processes may have the same state.
     [[nodiscard]] bool has_server() const noexcept { return fallback_.has_value(); }
     /// Reports the state of a filter that was inspected.

@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(calls_wait_in_their_order_for_places_that_are_given_back) {
     BOOST_TEST(second.has_slot());
 }
 
-/// Each version has a line of its own; one whose calls never cease must not get all places.
+/// Each version has a queue of its own; one whose calls never cease must not get all places.
 BOOST_AUTO_TEST_CASE(first_calls_of_two_versions_get_places_in_their_order) {
     const auto patient = acquire_options{.max_wait = wait_options::no_max_wait};
     const auto other = policy{"one", concurrent(1).lease(2h)};
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(a_granted_slot_whose_handler_is_destroyed_with_its_own_cont
     BOOST_TEST(l->statistics().slots_released == 1U);
 }
 
-/// They all ask at once then, and the places are given in the order of the line.
+/// They all ask at once then, and the places are given in the order of the queue.
 BOOST_AUTO_TEST_CASE(calls_whose_time_has_passed_get_places_in_the_order_of_their_line) {
     auto held = std::vector<slot>{};
     held.push_back(acquire(two));
