@@ -26,13 +26,13 @@
 
 -- Sets a bucket's first state; returns whether it must be written even by a denial.
 function kinds.start(i, at)
-    t[i], debt[i], own_num[i], own_capacity[i] = at, max(initial[i], 0), num[i], marked[i]
+    t[i], debt[i], own_num[i], own_capacity[i] = at, max(initial[i], 0), num[i], stored_capacity[i]
     return initial[i] >= 0
 end
 
 -- Charges a rule whose token is one tick.
 function kinds.add(i, cost)
-    if debt[i] < most[i] then debt[i] = min(most[i], debt[i] + cost) end
+    if debt[i] < debt_max[i] then debt[i] = min(debt_max[i], debt[i] + cost) end
 end
 
 function kinds.aligned_boundary(i, at)

@@ -59,8 +59,8 @@ constexpr unsigned counts_denied_flag = 2; // of a rule
     put(l.tag);
     put(static_cast<std::uint8_t>(l.kind));
     put(flags_of(l));
-    for (const auto number : {l.capacity, l.num, l.den, l.unit, l.most, l.period, l.count, l.offset,
-                              l.initial, static_cast<std::int64_t>(l.calendar)})
+    for (const auto number : {l.capacity, l.num, l.den, l.unit, l.debt_max, l.period, l.count,
+                              l.offset, l.initial, static_cast<std::int64_t>(l.calendar)})
         put(static_cast<double>(number));
     return bytes;
 }

@@ -67,7 +67,7 @@ compiled_rule compile_rule(const std::string& where, kind k, const rule& r) {
     auto made = visit(k, [&]<class K>(K) { return K::compile(where, r); });
     made.kind = k;
     if (r.has_initial())
-        made.initial = (r.capacity() - r.initial()) * (made.full / r.capacity());
+        made.initial = (r.capacity() - r.initial()) * (made.debt_limit / r.capacity());
     return made;
 }
 
@@ -98,7 +98,7 @@ void pack(compiled_policy& made) noexcept {
     for (std::uint32_t i = 0; i < made.slots; ++i) {
         auto& l = made.limits[i];
         if (i < made.size)
-            l.most = l.full;
+            l.debt_max = l.debt_limit;
         // With `initially` a state is kept until it is equivalent to that of a new key.
         const auto times = l.initial == starts_full ? 1 : 2;
         made.generation = std::max(made.generation, times * full_recovery(l));

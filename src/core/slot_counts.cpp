@@ -57,13 +57,13 @@ void report_counts(const slot_set& set, const compiled_policy& rules, const call
     const auto acquires = request.verb == verb::acquire;
     const auto holders = set.count(now);
     const auto others = holders - (acquires && holds ? 1 : 0);
-    states[place] = {.t = set.last_end(now, l.period),
-                     .debt = others,
-                     .num = acquires ? set.next_token(now)
-                            : request.verb == verb::renew && holds
-                                ? std::max<std::int64_t>(1, set.token())
-                                : 0,
-                     .capacity = others < l.full ? 0 : set.free_at(now, l.full, l.period)};
+    states[place] = {
+        .t = set.last_end(now, l.period),
+        .debt = others,
+        .num = acquires                               ? set.next_token(now)
+               : request.verb == verb::renew && holds ? std::max<std::int64_t>(1, set.token())
+                                                      : 0,
+        .capacity = others < l.debt_limit ? 0 : set.free_at(now, l.debt_limit, l.period)};
 }
 
 bool lacks_memory(const compiled_policy& rules, std::span<const rule_state> states,

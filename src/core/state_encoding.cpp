@@ -86,7 +86,7 @@ key_state decode_value(const compiled_policy& rules,
         const auto* at = value->data();
         state.stale = !read_whole(at, 0, s.t) || !read_whole(at + 8, 0, s.debt);
         s.num = rules.limits[0].num;
-        s.capacity = rules.limits[0].marked;
+        s.capacity = rules.limits[0].stored_capacity;
     } else {
         state.stale = !has_shape(*value) || !read_slot_of(block_tag, *value, state.block);
         for (std::uint32_t i = 0; i < rules.slots && !state.stale; ++i)
@@ -127,7 +127,7 @@ brief_numbers brief_numbers_of(const compiled_policy& rules) noexcept {
     auto write = number_writer{numbers.data()};
     write.tag(rules.limits[0].tag);
     write.number(rules.limits[0].num);
-    write.number(rules.limits[0].marked);
+    write.number(rules.limits[0].stored_capacity);
     return numbers;
 }
 

@@ -105,7 +105,8 @@ void large_call::report_members() noexcept {
         if (sketch_states_[i] == sketch_state::existing)
             s.num = sketches_[i]->count_with(member_);
         else
-            s.num = sketch_states_[i] == sketch_state::created ? 1 : std::max(s.debt, l.full + 1);
+            s.num =
+                sketch_states_[i] == sketch_state::created ? 1 : std::max(s.debt, l.debt_limit + 1);
     }
 }
 
@@ -172,10 +173,10 @@ bool large_call::begin_slots() noexcept {
     core::report_counts(*slots_, rules_, request_, c_.states);
     if (owed_until > now()) {
         s.t = owed_until;
-        s.debt = l.full;
+        s.debt = l.debt_limit;
         s.capacity = owed_until;
     }
-    if (!has_room_for_holder_ && (s.debt < l.full || l.shadow))
+    if (!has_room_for_holder_ && (s.debt < l.debt_limit || l.shadow))
         s.num = 0;
     store_.lacks_memory_ = core::lacks_memory(rules_, c_.states, request_);
     return changed;
@@ -347,7 +348,7 @@ void large_call::add_member(std::uint32_t rule) noexcept {
     else if (sketch_states_[rule] == sketch_state::created)
         sketch->clear();
     if (sketch == nullptr) {
-        c_.states[rule].debt = rules_.limits[rule].full + 1;
+        c_.states[rule].debt = rules_.limits[rule].debt_limit + 1;
         return;
     }
     (void)sketch->add(member_);

@@ -24,7 +24,7 @@ holder_set::holder_set(command_run& run, const core::compiled_policy& rules) noe
     if (!rules.has_slots)
         return;
     place_ = core::slots_of(rules);
-    limit_ = rules.limits[place_].full;
+    limit_ = rules.limits[place_].debt_limit;
     lease_ = rules.limits[place_].period;
     always_grows_ = rules.limits[place_].shadow || rules.counts_denied;
 }

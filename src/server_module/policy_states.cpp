@@ -87,7 +87,7 @@ bool are_made_at_once(const core::compiled_policy& rules, const detail::call_req
 /// of the policy count. The next one does not.
 bool policy_states::has_surplus() const noexcept {
     for (std::uint32_t i = 0; i < rules_.size; ++i)
-        if (state_.states[i].capacity < 0 && state_.states[i].debt < rules_.limits[i].full)
+        if (state_.states[i].capacity < 0 && state_.states[i].debt < rules_.limits[i].debt_limit)
             return true;
     return false;
 }

@@ -192,9 +192,9 @@ void stored_log::report(std::int64_t amount, std::int64_t denied,
         auto& s = states[i] = {};
         s.debt = used;
         s.t = used == 0 ? 0 : std::min(newest_, run_.now());
-        if (amount > l.full)
+        if (amount > l.debt_limit)
             continue;
-        const auto over = used + amount - l.full;
+        const auto over = used + amount - l.debt_limit;
         s.capacity = fits_at(l, used, place, over);
         s.num = rules_.counts_denied ? fits_at(l, used, place, over + denied) : 0;
     }

@@ -390,7 +390,7 @@ class story {
                             : b.kind == core::kind::calendar ? 86'400'000'000 * rng_.pick(days)
                                                              : b.period * b.unit;
         const auto recovery =
-            is_bucket ? std::max<std::int64_t>(1, b.full / b.den) * b.unit : 2 * period;
+            is_bucket ? std::max<std::int64_t>(1, b.debt_limit / b.den) * b.unit : 2 * period;
         switch (rng_.below(10)) {
         case 0:
         case 1:

@@ -47,10 +47,11 @@ do
             local others = holders - (acquires and held and 1 or 0)
             t[slot] = holders == 0 and 0 or end_of(1)
             debt[slot] = others
-            local lacks_memory = acquires and (others < full[slot] or always_grows) and find_oom()
+            local grows = acquires and (others < debt_limit[slot] or always_grows)
+            local lacks_memory = grows and find_oom()
             own_num[slot] = acquires and not lacks_memory and min(MOST, max(last_token() + 1, now))
                 or renews and held and max(1, last_token()) or 0
-            own_capacity[slot] = others < full[slot] and 0 or end_of(full[slot])
+            own_capacity[slot] = others < debt_limit[slot] and 0 or end_of(debt_limit[slot])
             return renews and held
         end
 

@@ -31,8 +31,8 @@ struct concurrent : kind_base {
                        (lease == detail::no_duration ? std::string{}
                                                      : " (got " + std::to_string(lease) + " us)"));
         return {.capacity = r.count(),
-                .full = r.count(),
-                .most = limits::max_exact_integer,
+                .debt_limit = r.count(),
+                .debt_max = limits::max_exact_integer,
                 .period = lease,
                 .takes_one = true};
     }

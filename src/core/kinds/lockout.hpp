@@ -22,7 +22,7 @@ struct lockout : kind_base {
                        (period == detail::no_duration
                             ? std::string{}
                             : " (got " + std::to_string(period) + " us)"));
-        return {.capacity = 1, .full = 1, .most = period, .period = period};
+        return {.capacity = 1, .debt_limit = 1, .debt_max = period, .period = period};
     }
 
     static bool advance(const compiled_rule& l, rule_state& s, int64_t now) noexcept {

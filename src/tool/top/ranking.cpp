@@ -116,7 +116,7 @@ ranked ranking::line_of(const sample& s, std::int64_t now) const {
         return line;
     }
     if (s.holders && rules.has_slots) {
-        line.limit = rules.limits[core::slots_of(rules)].full;
+        line.limit = rules.limits[core::slots_of(rules)].debt_limit;
         line.left = std::max<std::int64_t>(*line.limit - *s.holders, 0);
         line.is_denied = line.left == 0;
         return line;
