@@ -1,5 +1,5 @@
 -- The kinds of rules: one table per kind, each in a file below kinds/, which is the twin of one in
--- src/core. The functions, all of them about slot i:
+-- src/core. The functions, all of them about limit i:
 --
 --   advance(i)            advances the state to `now`; returns whether the stored one must be
 --                         replaced even by a denial
@@ -21,7 +21,7 @@
 --   is_lockout            it denies for a time; its limit is its period
 --   is_reported           the reply has facts about the stored state for each call
 --   is_elsewhere          its state is not in the value
---   takes_one             a call takes one place, whatever its cost
+--   takes_one             a call takes one slot, whatever its cost
 --   stored_num            the number stored instead of own_num
 
 -- Sets a bucket's first state; returns whether it must be written even by a denial.

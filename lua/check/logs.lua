@@ -12,7 +12,7 @@ if kind1 == LOG and is_usual then
     for i = 1, n do
         local _, number, flags, limit, window
         _, number, flags, limit, _, _, _, _, window =
-            unpack_bytes('<I4BBdddddd', ARGV[1], SLOTS_AT + SLOT_BYTES * (i - 1))
+            unpack_bytes('<I4BBdddddd', ARGV[1], LIMITS_AT + LIMIT_BYTES * (i - 1))
         is_plain = is_plain and number == LOG and flags == 0
         limits[i], windows[i] = limit, window
         lasts, events_at_most = max(lasts, window), max(events_at_most, 2 * limit + 16)

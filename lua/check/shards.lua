@@ -204,7 +204,7 @@ if packed then
                 if value == false then
                     erase_state(shard, k)
                 elseif value then
-                    if is_ours and #value == HEAD + SLOT
+                    if is_ours and #value == HEAD + STATE
                         and string.sub(value, HEAD + 1, HEAD + FIXED) == numbers then
                         value = string.sub(value, HEAD + FIXED + 1)
                     end

@@ -42,7 +42,7 @@ struct compiled_rule {
     calendar_unit calendar = calendar_unit::day;
     bool shadow = false;
     bool counts_denied = false;
-    bool takes_one = false; ///< a call takes one place, whatever its cost
+    bool takes_one = false; ///< a call takes one slot, whatever its cost
 
     /// Returns whether the amount is above the limit, so that it is never allowed.
     [[nodiscard]] constexpr bool never_allows(std::int64_t amount) const noexcept {

@@ -78,7 +78,7 @@ bool is_reserved_tag(std::uint32_t tag) noexcept {
 void append_rule(compiled_policy& to, const compiled_rule& l) noexcept {
     to.can_reserve = (to.size == 0 || to.can_reserve) && can_reserve(l.kind);
     to.limits[to.size++] = l;
-    to.slots = to.size;
+    to.state_count = to.size;
     to.has_log = to.has_log || is_log(l);
     to.has_distinct = to.has_distinct || has_sketch(l);
     to.has_slots = to.has_slots || has_slots(l);
@@ -89,13 +89,13 @@ void append_lockout(compiled_policy& to, const std::string& where, std::int64_t 
     auto l = compile_rule(where, kind::lockout, {algorithm{}, 1, period, 1});
     l.tag = lockout_tag();
     l.shadow = to.shadow;
-    to.limits[to.slots++] = l;
+    to.limits[to.state_count++] = l;
 }
 
 void pack(compiled_policy& made) noexcept {
     made.packed = true;
     made.can_reserve = false;
-    for (std::uint32_t i = 0; i < made.slots; ++i) {
+    for (std::uint32_t i = 0; i < made.state_count; ++i) {
         auto& l = made.limits[i];
         if (i < made.size)
             l.debt_max = l.debt_limit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A place of a `concurrent` rule, from the call that asks for it until it is given back or its
+// A slot of a `concurrent` rule, from the call that asks for it until it is given back or its
 // lease ends. It has the memory for its renewals and its release, so neither fails for lack of it.
 
 #pragma once

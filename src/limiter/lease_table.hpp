@@ -120,10 +120,10 @@ class lease_table {
         [[nodiscard]] std::int64_t held() const noexcept { return lots[0].tokens + lots[1].tokens; }
     };
 
-    [[nodiscard]] entry* find(const lease_slot& at) noexcept {
+    [[nodiscard]] entry* find(const lease_position& at) noexcept {
         return table_.find(at.low, at.high);
     }
-    [[nodiscard]] entry* find_or_make(const lease_slot& at, const policy_data& p,
+    [[nodiscard]] entry* find_or_make(const lease_position& at, const policy_data& p,
                                       std::int64_t now) noexcept;
     void restart(entry& e, const policy_data& p, std::int64_t now) noexcept;
     static void count_demand(entry& e, const policy_data& p, std::int64_t cost,

@@ -38,7 +38,7 @@ constexpr int most_at_once = 1'000;
     return of.asked_at + of.lease - of.lease / 1'000;
 }
 
-/// Returns the places that are free after a grant; other rules may have less left.
+/// Returns the slots that are free after a grant; other rules may have less left.
 [[nodiscard]] std::int64_t free_slots(const core::compiled_policy& rules,
                                       const decision& granted) noexcept {
     auto left = limits::max_concurrent;
@@ -89,7 +89,7 @@ void slot_keeper::note_asked(const operation& op) noexcept {
     acquisition::slot_of(op).asked_at = steady_now();
 }
 
-/// A later denial does not say that an earlier question, whose answer was lost, got no place:
+/// A later denial does not say that an earlier question, whose answer was lost, got no slot:
 /// another rule may have denied it, as it was charged by the first one.
 void slot_keeper::note_answer(const operation& op) noexcept {
     if (op.attached == nullptr)

@@ -33,10 +33,10 @@ bool wait_stage::begin(operation& op, const call& c) {
         op.attached =
             std::make_unique<reservation>(c.key, *c.policy, op.request.now != store_clock);
     } else {
-        auto place = std::make_unique<waiter>(op, c);
+        auto made = std::make_unique<waiter>(op, c);
         if (op.attached != nullptr)
-            place->slot = std::move(static_cast<acquisition&>(*op.attached).slot);
-        op.attached = std::move(place);
+            made->slot = std::move(static_cast<acquisition&>(*op.attached).slot);
+        op.attached = std::move(made);
         op.kind = call_kind::wait;
     }
     ++count_;

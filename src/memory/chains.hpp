@@ -90,8 +90,8 @@ class chains {
     [[nodiscard]] bool is_one_bucket(std::uint32_t head,
                                      const core::compiled_policy& rules) const noexcept {
         const auto& c = cells_[head];
-        return rules.slots == 1 && c.next == no_cell && has_state_of(c.tag, core::kind::bucket) &&
-               c.tag == cell_tag(rules.limits[0]);
+        return rules.state_count == 1 && c.next == no_cell &&
+               has_state_of(c.tag, core::kind::bucket) && c.tag == cell_tag(rules.limits[0]);
     }
     void overwrite(std::uint32_t head, const core::rule_state& s,
                    std::int64_t recovered_at) noexcept {

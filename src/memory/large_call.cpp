@@ -17,7 +17,7 @@ namespace colimit::memory {
 large_call::large_call(store& s, const detail::policy_data& p, const core::call_request& request,
                        decision& result) noexcept
     : store_(s), policy_(p), rules_(p.compiled), request_(request), result_(result),
-      memory_(p.compiled.slots), found_(p.compiled.slots),
+      memory_(p.compiled.state_count), found_(p.compiled.state_count),
       c_{.states = memory_.all(), .sketches = sketches_},
       may_add_(!core::traits_of(request.verb).only_asks) {}
 
@@ -159,9 +159,9 @@ bool large_call::begin_slots() noexcept {
     store_.lacks_memory_ = false;
     if (!rules_.has_slots)
         return false;
-    const auto place = core::slots_of(rules_);
-    const auto& l = rules_.limits[place];
-    auto& s = c_.states[place];
+    const auto rule = core::slot_rule_of(rules_);
+    const auto& l = rules_.limits[rule];
+    auto& s = c_.states[rule];
     const auto owed_until = std::min(s.t, now() + l.period); // by the shared state
     const auto acquires = request_.verb == core::verb::acquire;
     const auto stays_shared = is_shared_ && must_stay_shared(rules_); // without its holders
@@ -200,7 +200,7 @@ void large_call::drop_new_slots() noexcept {
     new_slots_.reset();
 }
 
-/// Makes room for one more holder, and for all else that storing the key needs then: a place that
+/// Makes room for one more holder, and for all else that storing the key needs then: a slot that
 /// was granted must be remembered.
 bool large_call::make_room_for_holder() noexcept {
     auto& chains = store_.chains_;
@@ -255,7 +255,7 @@ bool large_call::change_log(const decision* decided) noexcept {
 void large_call::store_contents(const hash::digest& id, core::effect effect) noexcept {
     if (is_shared_ && charges(request_, result_))
         restart_periods(rules_, c_.states, now());
-    for (std::uint32_t i = 0; i < rules_.slots; ++i) // a denial may change only the log
+    for (std::uint32_t i = 0; i < rules_.state_count; ++i) // a denial may change only the log
         core::fold(rules_.limits[i], c_.states[i]);
     const auto lifetime =
         std::max({core::lifetime(rules_, c_.states, c_.header, now()),
@@ -292,7 +292,7 @@ void large_call::store_contents(const hash::digest& id, core::effect effect) noe
 /// Undoes that buckets were brought to now, if only the log, members or holders have changed: those
 /// with `initially` count from the last use how long they have been full, as in the other stores.
 void large_call::keep_found() noexcept {
-    for (std::uint32_t i = 0; i < rules_.slots; ++i)
+    for (std::uint32_t i = 0; i < rules_.state_count; ++i)
         if (rules_.limits[i].initial != core::starts_full)
             c_.states[i] = found_.all()[i];
 }

@@ -221,7 +221,7 @@ class story {
     [[nodiscard]] bool may_lease(const core::call_request& request) const {
         return request.verb == verb::allow && request.cost > 0 &&
                request.at_least == request.cost && !rules().has_log && !rules().has_distinct &&
-               rules().slots == rules().size;
+               rules().state_count == rules().size;
     }
 
     /// One of a few, so that some come again.

@@ -100,7 +100,7 @@ void append(std::string& out, T value) {
     if (d.percent(15))
         slots.push_back(some());
     if (d.percent(5)) // as many as a value may have, one more or one less
-        slots.resize(core::max_slots + d.below(3), slot{some()});
+        slots.resize(core::max_states + d.below(3), slot{some()});
     if (d.percent(5))
         slots.clear();
     else if (d.percent(15))

@@ -147,8 +147,8 @@ BOOST_AUTO_TEST_CASE(duplicates_are_prevented_for_1_us_to_366_days) {
     BOOST_TEST(reason(-1us) == range + " (got -1 us)");
     BOOST_TEST(reason(most + 1us) == range + " (got 31622400000001 us)");
     BOOST_TEST(reason(1ns) == range);
-    BOOST_TEST(plan_of(policy{"p", gcra(1, 1s)}).slots == 1U);
-    BOOST_TEST(plan_of(policy{"p", gcra(1, 1s)}.prevent_duplicate(1us)).slots == 2U);
+    BOOST_TEST(plan_of(policy{"p", gcra(1, 1s)}).state_count == 1U);
+    BOOST_TEST(plan_of(policy{"p", gcra(1, 1s)}.prevent_duplicate(1us)).state_count == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_recovery_is_rounded_up_to_the_unit_of_its_rule) {

@@ -294,7 +294,7 @@ struct one_check {
 
     fake_operation op;
     check_item c;
-    detail::deny_cache_slot at;
+    detail::deny_cache_position at;
     detail::deny_cache& cache;
 };
 

@@ -7,7 +7,7 @@ n > 1 and has_plain_buckets
 --@block setup
 local fixed, whole = '', '<dc' .. FIXED * n .. string.rep('dd', n)
 for i = 1, n do fixed = fixed .. pack('<I4dd', tag[i], num[i], stored_capacity[i]) end
-local value_size, moving_at = HEAD + SLOT * n, text_of('%d', HEAD + FIXED * n)
+local value_size, moving_at = HEAD + STATE * n, text_of('%d', HEAD + FIXED * n)
 local num1, den1, debt_limit1, debt_max1 = num[1], den[1], debt_limit[1], debt_max[1]
 local num2, den2, debt_limit2, debt_max2 = num[2], den[2], debt_limit[2], debt_max[2]
 local num3, den3, debt_limit3, debt_max3 = 1, MOST, MOST, MOST

@@ -2,7 +2,7 @@
 //
 // A lockout denies every call for a time: after a grant (`prevent_duplicate`), after `block`, and
 // after the first call of `once`. The state is a `debt` of microseconds since `t`. A lockout does
-// not limit an amount: it is in the slot behind the rules, and evaluate.cpp reads its duration.
+// not limit an amount: it is the limit behind the rules, and evaluate.cpp reads its duration.
 
 #pragma once
 

@@ -1,13 +1,13 @@
--- The slots of the current policy. Tables that have their first elements from the beginning take
+-- The limits of the current policy. Tables that have their first elements from the beginning take
 -- half the time to create.
 local tag, kind, shadow, counts_denied = {0, 0}, {0}, {false}, {false}
 local capacity, num, den, unit, debt_max, debt_limit = {0}, {0}, {0}, {0}, {0}, {0}
 local period, step, offset, initial, calendar = {0, 0}, {0}, {0}, {0}, {0}
-local stored_capacity = {0, 0} -- in a slot's own states
--- Slots that are stored in the value, and those that have a sketch.
+local stored_capacity = {0, 0} -- in a limit's own states
+-- Limits whose states are in the value, and those that have a sketch.
 local stored, sketched, has_log
 local per_key -- KEYS of one key: its value, log, sketches and holders
-local has_plain_buckets -- all slots are continuous buckets in microseconds
+local has_plain_buckets -- all limits are continuous buckets in microseconds
 
 -- Reads the policy at a position of ARGV[1]; returns where the next one begins.
 local function read_policy(at)
@@ -37,7 +37,7 @@ local function read_policy(at)
         end
     end
     if packed then generation, at = unpack_bytes('<d', ARGV[1], at) end
-    -- After the slots: the end of the key's block, and its tag.
+    -- After the limits: the end of the key's block, and its tag.
     tag[n + 1], period[n + 1], stored_capacity[n + 1] = 3993778410, CENTURY, 1
     per_key = 1 + (has_log and 1 or 0) + #sketched + (has_slots and 1 or 0)
     return at

@@ -1,10 +1,10 @@
--- The first slot, which is the only one of most policies: in variables, as each table costs a tenth
--- of a check. `once` has none.
-local SLOTS_AT, SLOT_BYTES = 4, 86 -- of the slots in ARGV[1]
+-- The first limit, which is the only one of most policies: in variables, as each table costs a
+-- tenth of a check. `once` has none.
+local LIMITS_AT, LIMIT_BYTES = 4, 86 -- of the limits in ARGV[1]
 local tag1, kind1, is_shadow1, capacity1, num1, den1, unit1, debt_max1, period1, initial1, _
 if n > 0 then
     tag1, kind1, is_shadow1, capacity1, num1, den1, unit1, debt_max1, period1, _, _, initial1 =
-        unpack_bytes('<I4BBddddddddd', ARGV[1], SLOTS_AT)
+        unpack_bytes('<I4BBddddddddd', ARGV[1], LIMITS_AT)
     is_shadow1 = is_shadow1 % 2 == 1
 end
 
@@ -19,7 +19,7 @@ if is_one then
     allows_one = repeats or not read_repeats
 
     debt_limit1 = num1 > STEPS and capacity1 or capacity1 * num1
-    -- The first part of the slot, which buckets and windows never change; the format of a value
+    -- The first part of its state, which buckets and windows never change; the format of a value
     -- with it; the position of the rest.
     fixed = pack('<I4dd', tag1, num1, kind1 <= ALIGNED and capacity1 or 1)
     whole, moving_at = '<dc20dd', '28'
