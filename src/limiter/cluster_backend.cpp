@@ -92,7 +92,7 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
         reroute_later();
         return unrouted();
     }
-    if (!finder_.may_connect(server))
+    if (!finder_.admit(server))
         return unrouted();
     auto& m = free != members_.end() ? *free : add_member();
     auto where = where_.at(server);
@@ -146,27 +146,27 @@ redis_node* cluster_backend::node_for(const operation& op, std::string_view key,
                 ? tags_.of(op.checks.front().key)
                 : redis::script_batch::group_of(tags_, **policy, key, op.request.verb);
         const auto& m = member_of(group);
-        return is_refused(group, m) ? nullptr : m.node;
+        return try_refuse(group, m) ? nullptr : m.node;
     } catch (const std::bad_alloc&) {
         reroute_later();
         return unrouted().node;
     }
 }
 
-/// Returns whether a call ends at once, as those before it were rejected or had no node.
-bool cluster_backend::is_refused(std::size_t group, const member& m) {
+/// Refuses a call, which then ends at once, if those before it were rejected or had no node.
+bool cluster_backend::try_refuse(std::size_t group, const member& m) {
     const auto has_no_node = route_[group] == &unrouted();
     if (!has_no_node && !retries_.is_any_open())
         return false;
     const auto now = steady_now();
     if (has_no_node && retries_.is_open(group)) { // an attempt would wait for the next map in vain
-        if (!retries_.refuses(group, now)) {
+        if (!retries_.try_refuse(group, now)) {
             retries_.reject(group, now, true);
             finder_.request();
         }
         return true;
     }
-    if (retries_.refuses(group, now) || retries_.refuses(m.number, now))
+    if (retries_.try_refuse(group, now) || retries_.try_refuse(m.number, now))
         return true;
     if (has_no_node)
         retries_.reject(group, now, true);
@@ -294,8 +294,8 @@ void cluster_backend::release_members() {
 
 // State
 
-/// All masters that serve one of the groups are connected.
-bool cluster_backend::is_ready() {
+/// Connects to all masters that serve one of the groups. Returns whether all are connected.
+bool cluster_backend::try_ready() {
     if (!finder_.has_map())
         return false;
     auto is_each_ready = true;

@@ -59,8 +59,8 @@ class cluster_backend final : public redis_backend,
 
     [[nodiscard]] redis_node* node_for(const operation& op, std::string_view key,
                                        const policy_pointer* policy);
-    [[nodiscard]] bool is_refused(std::size_t group, const member& m);
-    [[nodiscard]] bool is_ready() override;
+    [[nodiscard]] bool try_refuse(std::size_t group, const member& m);
+    [[nodiscard]] bool try_ready() override;
     [[nodiscard]] std::optional<errc> refusal() const noexcept override;
     void close(bool now) noexcept override;
     void on_loss(const redis_node& node) override { request_map(node); }

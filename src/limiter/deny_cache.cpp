@@ -34,8 +34,8 @@ using std::chrono::microseconds;
 
 } // namespace
 
-deny_cache::deny_cache(std::size_t most, std::int64_t max_age, clock now)
-    : now_(now), max_age_(max_age), table_(most) {}
+deny_cache::deny_cache(std::size_t capacity, std::int64_t max_age, clock now)
+    : now_(now), max_age_(max_age), table_(capacity) {}
 
 deny_cache_position deny_cache::begin_check(const hash::digest& key, const policy_data& p,
                                             const check_options& options) noexcept {
@@ -47,7 +47,7 @@ deny_cache_position deny_cache::begin_check(const hash::digest& key, const polic
     return at;
 }
 
-bool deny_cache::answer(operation& op, const hash::digest& key, const policy_data& p) noexcept {
+bool deny_cache::try_decide(operation& op, const hash::digest& key, const policy_data& p) noexcept {
     auto& at = op.denied_at = position_of(key, p);
     const auto asks = core::traits_of(op.request.verb).tests_amount;
     // A call with an id may have been decided long ago.

@@ -40,15 +40,15 @@ class deny_cache {
   public:
     using clock = std::int64_t (*)() noexcept;
 
-    /// @param most denials, at least 1. Memory is allocated with the first of them.
+    /// @param capacity denials, at least 1. Memory is allocated with the first of them.
     /// @param max_age of a denial, in microseconds
     /// @param now the clock of `operation::sent_at`, in microseconds
-    deny_cache(std::size_t most, std::int64_t max_age, clock now);
+    deny_cache(std::size_t capacity, std::int64_t max_age, clock now);
 
     /// Called before a call: returns true if the cache decides it, in `op.result`. Removes entries
     /// that the call invalidates.
-    [[nodiscard]] bool answer(operation& op, const hash::digest& key,
-                              const policy_data& p) noexcept;
+    [[nodiscard]] bool try_decide(operation& op, const hash::digest& key,
+                                  const policy_data& p) noexcept;
 
     /// Called before a check of `allow_all`, which always goes to the store: removes a denial under
     /// other rules.

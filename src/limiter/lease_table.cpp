@@ -70,7 +70,7 @@ constexpr double memory_of_periods = 64;
 
 } // namespace
 
-lease_table::lease_table(std::size_t most, clock now) : now_(now), table_(most) {}
+lease_table::lease_table(std::size_t capacity, clock now) : now_(now), table_(capacity) {}
 
 /// Returns the entry of the key, or a new one that replaces the one that has been idle for the
 /// longest time; null if all of them hold tokens, or there is no memory.
@@ -128,7 +128,8 @@ void lease_table::begin_other(verb v, const hash::digest& key, const policy_data
         drop(*e);
 }
 
-bool lease_table::answer(operation& op, const hash::digest& key, const policy_data& p) noexcept {
+bool lease_table::try_decide(operation& op, const hash::digest& key,
+                             const policy_data& p) noexcept {
     auto at = position_of(key);
     if (!may_be_leased(op, p)) {
         if (!core::traits_of(op.request.verb).only_asks)
@@ -269,7 +270,7 @@ void lease_table::note(operation& op, std::int64_t replied_at) noexcept {
         lapsed_ += static_cast<std::uint64_t>(tokens);
 }
 
-bool lease_table::settle(operation& op, bool may_decide) noexcept {
+bool lease_table::try_settle(operation& op, bool may_decide) noexcept {
     auto& at = op.lease;
     if (!at.is_known)
         return false;

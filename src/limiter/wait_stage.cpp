@@ -21,13 +21,13 @@ namespace {
 
 } // namespace
 
-wait_stage::wait_stage(limiter_core& core, std::size_t most)
-    : core_(core), most_(most), key_queues_(core),
+wait_stage::wait_stage(limiter_core& core, std::size_t max_waiting)
+    : core_(core), max_waiting_(max_waiting), key_queues_(core),
       store_queue_(core.own_executor(), core.lock(), [this] { serve(); }),
       fallback_queue_(core.own_executor(), core.lock(), [this] { serve(); }) {}
 
 bool wait_stage::begin(operation& op, const call& c) {
-    if (count_ >= most_)
+    if (count_ >= max_waiting_)
         return false;
     if ((*c.policy)->compiled.can_reserve) {
         op.attached =

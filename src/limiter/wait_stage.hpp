@@ -23,8 +23,8 @@ class limiter_core;
 
 class wait_stage {
   public:
-    /// @param most incomplete calls
-    wait_stage(limiter_core& core, std::size_t most);
+    /// @param max_waiting incomplete calls
+    wait_stage(limiter_core& core, std::size_t max_waiting);
 
     /// Called before the store is. Returns false if too many calls are incomplete.
     [[nodiscard]] bool begin(operation& op, const call& c);
@@ -70,7 +70,7 @@ class wait_stage {
 
     limiter_core& core_;
     std::size_t count_ = 0; ///< calls that are not complete
-    std::size_t most_;
+    std::size_t max_waiting_;
     key_queues key_queues_;
     wait_queue store_queue_;
     wait_queue fallback_queue_; ///< ordered with the clock of the failure mode's store

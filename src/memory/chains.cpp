@@ -303,14 +303,14 @@ core::verb chains::read_record(std::uint32_t head, const core::compiled_policy& 
 
 bool chains::make_room(std::size_t cells, std::size_t outside, std::int64_t now,
                        std::uint32_t in_use) noexcept {
-    for (int i = 0; i < looks_for_room && !cells_.has_room(cells, outside); ++i) {
+    for (int i = 0; i < looks_for_room && !cells_.ensure_room(cells, outside); ++i) {
         if (cells_.touched() == 0)
             return false;
         const auto at = advance_hand();
         if (at != in_use && !evict_if_recovered(at, now))
             move_to_now(at, now);
     }
-    return cells_.has_room(cells, outside);
+    return cells_.ensure_room(cells, outside);
 }
 
 std::int64_t chains::pin(std::uint32_t head, std::int64_t now) noexcept {

@@ -70,7 +70,7 @@ class chains {
     /// @param in_use a chain that must not be evicted, or none
     [[nodiscard]] bool make_room(std::size_t cells, std::size_t outside, std::int64_t now,
                                  std::uint32_t in_use) noexcept;
-    [[nodiscard]] bool has_room(std::size_t cells) noexcept { return cells_.has_room(cells); }
+    [[nodiscard]] bool ensure_room(std::size_t cells) noexcept { return cells_.ensure_room(cells); }
     void reserve(std::size_t cells) noexcept { cells_.reserve(cells); }
     void release_reserved(std::size_t cells) noexcept { cells_.release_reserved(cells); }
     /// Keeps searches for room from evicting or moving the chain until `unpin`.

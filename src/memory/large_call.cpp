@@ -226,8 +226,8 @@ bool large_call::make_room_for_holder() noexcept {
     return true;
 }
 
-/// Returns whether the log has the cells to record one more event.
-bool large_call::may_grow() noexcept {
+/// Evicts what the log needs to record one more event. Returns whether it has room.
+bool large_call::make_room_to_record() noexcept {
     const auto before = cells_for(log_->bytes());
     const auto after = cells_for(
         log_->bytes_to_record(now(), core::log_period(rules_), core::log_capacity(rules_)));
@@ -242,7 +242,8 @@ bool large_call::change_log(const decision* decided) noexcept {
     const auto records =
         decided == nullptr ? core::traits_of(request_.verb).charges_always
                            : decided->granted > 0 || (rules_.counts_denied && !decided->allowed());
-    const auto grows = records && !core::traits_of(request_.verb).only_asks && may_grow();
+    const auto grows =
+        records && !core::traits_of(request_.verb).only_asks && make_room_to_record();
     const auto before = cells_for(log_->bytes());
     const auto changed = decided == nullptr
                              ? core::apply_before(*log_, rules_, request_, grows)

@@ -104,7 +104,7 @@ void connection::on_connect(std::uint64_t connection, error_code ec) {
     in_.clear();
     decoder_.reset();
     liveness_.connected();
-    session_.came_further(now_);
+    session_.note_progress(now_);
     attempt([this] { perform(session_.connected()); });
     if (is_current(connection))
         attempt([this] { start_read(); });

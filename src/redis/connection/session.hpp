@@ -145,7 +145,7 @@ class session {
 
     /// Extends the attempt: it has at least a quarter of `connect_timeout` from now, however late
     /// this process has noticed its progress.
-    void came_further(std::int64_t now) noexcept {
+    void note_progress(std::int64_t now) noexcept {
         due_ = std::max(due_, now + settings_.connect_timeout / 4);
     }
     /// Called when the server is at another address now: connects there without a pause, unless

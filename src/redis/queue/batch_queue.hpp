@@ -176,7 +176,7 @@ class batch_queue : public call_queue {
                       std::size_t uncounted, Encode encode) {
         drop_abandoned();
         while (may_send(uncounted)) {
-            auto& from = is_turn_of_parked(uncounted) ? parked_ : waiting_;
+            auto& from = may_send_only_parked(uncounted) ? parked_ : waiting_;
             auto& b = from.front();
             self().close_to_calls(b);
             b.sent_from = position_of_first + out.size();
@@ -280,7 +280,7 @@ class batch_queue : public call_queue {
         return static_cast<std::size_t>(std::ranges::count_if(in_flight_, &Batch::is_parked));
     }
     /// Returns whether no other batch may be sent, although `may_send`.
-    [[nodiscard]] bool is_turn_of_parked(std::size_t uncounted) const noexcept {
+    [[nodiscard]] bool may_send_only_parked(std::size_t uncounted) const noexcept {
         return waiting_.empty() ||
                (!parked_.empty() &&
                 in_flight_.size() - uncounted - parked_in_flight() >= settings_.batches_in_flight);
