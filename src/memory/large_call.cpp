@@ -226,7 +226,7 @@ bool large_call::make_room_for_holder() noexcept {
     return true;
 }
 
-/// Evicts what the log needs to record one more event. Returns whether it has room.
+/// Makes room for the log to record one more event. Returns false if there is none.
 bool large_call::make_room_to_record() noexcept {
     const auto before = cells_for(log_->bytes());
     const auto after = cells_for(

@@ -26,7 +26,7 @@ struct outcome {
     std::int64_t looks = 0;      ///< at the sets of holders
     std::int64_t unfinished = 0; ///< calls, or ids without a call
     std::int64_t crowded = 0;    ///< sets of holders
-    std::int64_t slots_lost = 0; ///< for slots
+    std::int64_t slots_lost = 0; ///< not free at the end
     std::int64_t late = 0;       ///< calls that wait
     std::int64_t wrong = 0;      ///< statistics of limiters
     std::int64_t failed = 0;     ///< processes
