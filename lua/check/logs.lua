@@ -49,11 +49,11 @@ if kind1 == LOG and is_usual then
                 facts, done = no_facts, guarded('SET', key, first_event, option, at, 'NX')
                 break
             end
-            local size = type(text) == 'string' and (#text - HEAD_SIZE) / EVENT_SIZE or 0
-            if size < 1 or size % 1 ~= 0 or #text >= PART then break end
+            local count = type(text) == 'string' and (#text - HEAD_SIZE) / EVENT_SIZE or 0
+            if count < 1 or count % 1 ~= 0 or #text >= PART then break end
             local promise, form, before, first = unpack_bytes(HEAD_FORMAT, text)
-            local events = size > 1 and string.find(text, ROOM, AT, true)
-            events = events and ceil((events - AT) / EVENT_SIZE) or size
+            local events = count > 1 and string.find(text, ROOM, AT, true)
+            events = events and ceil((events - AT) / EVENT_SIZE) or count
             if form ~= own_form or first >= events then break end
             local newest, total = unpack_bytes(EVENT, text, AT + EVENT_SIZE * (events - 1))
             if newest > now or total >= MOST_TOTAL then break end
@@ -97,7 +97,7 @@ if kind1 == LOG and is_usual then
             end
             if not all or not fits then
                 facts = all
-            elseif events < size and promise >= soonest and promise < latest then
+            elseif events < count and promise >= soonest and promise < latest then
                 local position = positions[events]
                 if not position then
                     position = text_of('%d', HEAD_SIZE + EVENT_SIZE * events)
