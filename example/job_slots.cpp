@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Processes that share a few places for work that takes a while, and what becomes of a place when
+// Processes that share a few slots for work that takes a while, and what becomes of a slot when
 // its process crashes or stands still.
 //
 //     job_slots ADDRESS        example/job_slots starts a server and runs it there
 //
-// `acquire` gives a slot: a place for the lease of the rule, which the limiter renews while the
-// slot lives. A process that is killed renews nothing, so its place is free when the lease ends. A
-// process that only stands still may go on later, when another one has its place: `lost()` tells
+// `acquire` gives a slot for the lease of the rule, which the limiter renews while the object
+// lives. A process that is killed renews nothing, so its slot is free when the lease ends. A
+// process that only stands still may go on later, when another one has its slot: `lost()` tells
 // it, and what it writes to must compare fencing tokens, as it may look at `lost()` too early.
 
 #include <colimit/limiter.hpp>
@@ -37,14 +37,14 @@ using namespace std::chrono_literals;
 using colimit::limiter;
 using std::chrono::steady_clock;
 
-constexpr int places = 3;
+constexpr int slots = 3;
 constexpr int workers = 5;
 constexpr int jobs = 25;
 
 /// Two rules at once: so many jobs at a time, and so many per second.
-const colimit::policy job_policy{"jobs", colimit::concurrent(places).lease(30s).named("places"),
+const colimit::policy job_policy{"jobs", colimit::concurrent(slots).lease(30s).named("slots"),
                                  colimit::gcra(20, 1s).burst(5).named("rate")};
-const colimit::policy render_policy{"render", colimit::concurrent(places).lease(400ms)};
+const colimit::policy render_policy{"render", colimit::concurrent(slots).lease(400ms)};
 const colimit::policy ledger_policy{"ledger", colimit::concurrent(1).lease(200ms)};
 
 constexpr colimit::acquire_options patient{.max_wait = 60s};
@@ -137,7 +137,7 @@ std::int64_t milliseconds_since(steady_clock::time_point begin) {
 }
 
 void show_jobs(const std::string& server, board& b) {
-    std::cout << jobs << " jobs for " << workers << " processes, at most " << places
+    std::cout << jobs << " jobs for " << workers << " processes, at most " << slots
               << " at once and 20 per second in bursts of 5" << std::endl;
     const auto begin = steady_clock::now();
     std::vector<pid_t> pids;
@@ -146,7 +146,7 @@ void show_jobs(const std::string& server, board& b) {
             while (++b.next_job <= jobs) {
                 const auto slot = co_await l.acquire("transcoder", job_policy, patient);
                 if (!slot)
-                    throw std::runtime_error{"no place within a minute"};
+                    throw std::runtime_error{"no slot within a minute"};
                 const auto now = ++b.running;
                 for (auto most = b.most_running.load(); now > most;)
                     if (b.most_running.compare_exchange_weak(most, now))
@@ -163,32 +163,32 @@ void show_jobs(const std::string& server, board& b) {
     for (int w = 0; w < workers; ++w)
         std::cout << std::setw(7) << w + 1 << std::setw(8) << b.done[w] << '\n';
     std::cout << "at most " << b.most_running << " at once, all done after " << passed << " ms\n";
-    if (b.most_running > places || jobs > 5 + 20 * passed / 1'000)
+    if (b.most_running > slots || jobs > 5 + 20 * passed / 1'000)
         throw std::runtime_error{"more than the limit was allowed"};
 }
 
 void show_crash(const std::string& server, board& b) {
-    std::cout << "\nprocesses have all " << places << " places, and one of them is killed"
+    std::cout << "\nprocesses have all " << slots << " slots, and one of them is killed"
               << std::endl;
     const auto hold = [&b](limiter& l, bool crashes) -> asio::awaitable<void> {
         const auto slot = co_await l.acquire("farm", render_policy, patient);
         ++b.slots_taken;
-        while (!b.is_over && !(crashes && b.slots_taken == places))
+        while (!b.is_over && !(crashes && b.slots_taken == slots))
             co_await pause_for(5ms);
         if (crashes)
-            std::raise(SIGKILL); // so no destructor gives the place back
+            std::raise(SIGKILL); // so no destructor gives the slot back
         b.renewed += l.statistics().slots_renewed;
     };
     const auto killed = start(server, [&](limiter& l) { return hold(l, true); });
     std::vector<pid_t> others;
-    for (int i = 1; i < places; ++i)
+    for (int i = 1; i < slots; ++i)
         others.push_back(start(server, [&](limiter& l) { return hold(l, false); }));
     if (const auto status = wait_for(killed); !WIFSIGNALED(status))
         throw std::runtime_error{"a process has failed"};
     const auto begin = steady_clock::now();
     run(server, [&](limiter& l) -> asio::awaitable<void> {
         const auto slot = co_await l.acquire("farm", render_policy, patient);
-        std::cout << "its place is free again after " << milliseconds_since(begin)
+        std::cout << "its slot is free again after " << milliseconds_since(begin)
                   << " ms, with a lease of 400 ms\n";
         co_await pause_for(400ms);
     });
@@ -199,13 +199,13 @@ void show_crash(const std::string& server, board& b) {
 }
 
 void show_fencing(const std::string& server, board& b) {
-    std::cout << "\na process stands still while it has the only place of a ledger" << std::endl;
+    std::cout << "\na process stands still while it has the only slot of a ledger" << std::endl;
     const auto pid = start(server, [&](limiter& l) -> asio::awaitable<void> {
         const auto slot = co_await l.acquire("2026", ledger_policy, patient);
         const auto was_lost = slot.lost();
         std::raise(SIGSTOP); // as a machine that is suspended, or out of memory
         const auto is_written = b.shared_ledger.write(slot.fencing_token());
-        std::cout << "it goes on, and believes to have the place: its late write is "
+        std::cout << "it goes on, and believes to have the slot: its late write is "
                   << (is_written ? "accepted" : "refused") << "\nnow it sees that its slot is "
                   << (slot.lost() ? "lost" : "held") << std::endl;
         if (was_lost || is_written || !slot.lost())
@@ -215,7 +215,7 @@ void show_fencing(const std::string& server, board& b) {
         throw std::runtime_error{"a process has failed"};
     run(server, [&](limiter& l) -> asio::awaitable<void> {
         const auto slot = co_await l.acquire("2026", ledger_policy, patient);
-        std::cout << "another one has the place, with a larger token: its write is "
+        std::cout << "another one has the slot, with a larger token: its write is "
                   << (b.shared_ledger.write(slot.fencing_token()) ? "accepted" : "refused")
                   << std::endl;
     });
@@ -235,7 +235,7 @@ int main(int argc, char** argv) {
         show_jobs(argv[1], shared);
         show_crash(argv[1], shared);
         show_fencing(argv[1], shared);
-        std::cout << "\nnever more than the places\n";
+        std::cout << "\nnever more than the slots\n";
         return 0;
     } catch (const std::exception& e) {
         std::cerr << "job_slots: " << e.what() << '\n';

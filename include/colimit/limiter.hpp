@@ -199,12 +199,12 @@ class limiter : public sketch_verbs {
     /// admission, except `remaining`. `config::timeout` applies to the reservation only.
     ///
     /// @par Other rules Nothing can be reserved from windows, logs and distinct members, nor with
-    /// packed storage. Calls of one key and policy wait in a line in this process: the first one
+    /// packed storage. Calls of one key and policy wait in a queue in this process: the first one
     /// asks as `allow` does, and asks again at its `retry_after`; the others follow in their order.
     /// There is no order between processes, nor between versions of a policy: a call that waits
     /// when the policy is replaced keeps asking under the rules it was made with, and calls under
-    /// the new ones have a line of their own. A call is charged when it is granted, and denied as
-    /// soon as the line cannot reach it within `max_wait`. `config::timeout` applies to each
+    /// the new ones have a queue of their own. A call is charged when it is granted, and denied as
+    /// soon as the queue cannot reach it within `max_wait`. `config::timeout` applies to each
     /// question. A call that is cancelled while it asks may have been charged, as with `allow`.
     ///
     /// @par Failure modes `failure_mode::local` applies only if the policy has it, or
@@ -227,30 +227,30 @@ class limiter : public sketch_verbs {
         return wait(key, p, wait_options{}, std::forward<Token>(token));
     }
 
-    /// Takes one place of the policy's `concurrent` rule, if one is free and all other rules allow
+    /// Takes one slot of the policy's `concurrent` rule, if one is free and all other rules allow
     /// the cost, which is charged to them. Completes with `void(error_code, slot)`: a granted slot
-    /// holds the place until it is released or destroyed; a denied call charges nothing and gives
+    /// is held until it is released or destroyed; a denied call charges nothing and gives
     /// an empty slot, whose `decision()` says why. A policy without such a rule is
     /// `invalid_policy`.
     ///
-    /// With `max_wait` the calls of one key and policy wait in a line in this process, as in `wait`
-    /// under rules without reservations: there is no order between processes, nor between versions
-    /// of a policy. The first one asks again when this limiter gives back a place of the key, at
-    /// `retry_after`, and every 100 ms, as another process may give one back at any time.
+    /// With `max_wait` the calls of one key and policy wait in a queue in this process, as in
+    /// `wait` under rules without reservations: there is no order between processes, nor between
+    /// versions of a policy. The first one asks again when this limiter gives back a slot of the
+    /// key, at `retry_after`, and every 100 ms, as another process may give one back at any time.
     /// `config::advanced.max_waiting` bounds these calls as it bounds those of `wait`.
     ///
-    /// @par Fairness A limiter with a server passes the places of a key on among its own calls for
-    /// 2 s, or for one call that holds a place for longer. Then it gives way: for 150 ms its calls
+    /// @par Fairness A limiter with a server passes the slots of a key on among its own calls for
+    /// 2 s, or for one call that holds a slot for longer. Then it gives way: for 150 ms its calls
     /// that wait do not ask, so that each other process that waits finds free at least once what
     /// was given back; those whose time ends meanwhile are denied. Calls without `max_wait` do not
-    /// give way, nor do those with less than 150 ms if none was denied in the line of their
-    /// process. Which of the other processes gets the place is chance. While some places are free,
+    /// give way, nor do those with less than 150 ms if none was denied in the queue of their
+    /// process. Which of the other processes gets the slot is chance. While some slots are free,
     /// no process gives way.
     ///
     /// @par Errors If the request may have been sent and no reply came, or a call is cancelled
-    /// then, the limiter gives the place back by itself, in case the store has granted it; the cost
+    /// then, the limiter gives the slot back by itself, in case the store has granted it; the cost
     /// may have been charged. If the network delivers the request after that, no call has the
-    /// place, and it is free again when its lease ends. A store without memory for what the call
+    /// slot, and it is free again when its lease ends. A store without memory for what the call
     /// may add fails it with `errc::server_error`; nothing is charged. `failure_mode::allow` and
     /// `local` do not apply, as no other store has the holders.
     template<detail::slot_token Token = boost::asio::deferred_t>

@@ -81,7 +81,7 @@ inline constexpr std::chrono::microseconds max_lease = std::chrono::hours{1};
 inline constexpr std::int64_t max_concurrent = 100'000;
 
 /// The range of the lease of a `concurrent` rule. A shorter one would often end before a renewal
-/// arrives; a longer one would block the places of a crashed process for more than a day.
+/// arrives; a longer one would block the slots of a crashed process for more than a day.
 inline constexpr std::chrono::microseconds min_slot_lease = std::chrono::milliseconds{100};
 inline constexpr std::chrono::microseconds max_slot_lease = std::chrono::hours{24};
 

@@ -56,9 +56,9 @@ struct reset_options {
 /// For `acquire`.
 struct acquire_options {
     /// Tokens that the other rules of the policy are charged: 0 to 2^53 - 1. The `concurrent` rule
-    /// gives one place, whatever the cost.
+    /// gives one slot, whatever the cost.
     std::int64_t cost = 1;
-    /// The longest acceptable wait for a place, from the start of the call: 0, to be denied at
+    /// The longest acceptable wait for a slot, from the start of the call: 0, to be denied at
     /// once, to `wait_options::no_max_wait`.
     std::chrono::microseconds max_wait{0};
     /// As in `check_options`. Only decisions use this time: waits and leases take real time.

@@ -101,7 +101,7 @@ class policy {
 
     /// Returns a copy with this failure mode instead of `config::on_failure`.
     /// @throws colimit::error with `errc::invalid_policy` for `allow` and `local` if a rule is
-    /// `concurrent`: only the server knows the holders of its places
+    /// `concurrent`: only the server knows the holders of its slots
     [[nodiscard]] policy with_failure_mode(failure_mode mode) const {
         auto options = this->options();
         options.on_failure = mode;
@@ -112,7 +112,7 @@ class policy {
     /// Returns a copy with this storage layout in Redis; `storage` documents the trade-offs of
     /// `storage::shared_hash`.
     /// @throws colimit::error with `errc::invalid_policy` for `storage::shared_hash` if a rule is a
-    /// sliding log, or counts distinct members or holders of places
+    /// sliding log, or counts distinct members or holders of slots
     [[nodiscard]] policy with_storage(storage layout) const {
         auto options = this->options();
         options.storage = layout;

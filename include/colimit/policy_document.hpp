@@ -114,7 +114,7 @@ class policy_document {
 /// empty. The first route that matches a request counts, and a request that none matches is not
 /// limited. It is an error if earlier routes together match every request that a later one matches.
 /// A policy with `storage::shared_hash` must be alone, as `allow_all` does not support it, and one
-/// with a `concurrent` or `distinct` rule cannot be used on a route, which neither holds places nor
+/// with a `concurrent` or `distinct` rule cannot be used on a route, which neither holds slots nor
 /// names members. So every request that a route matches can be decided.
 ///
 /// A JSON schema for editors is `share/colimit/policies.schema.json`: name it in `$schema`, which

@@ -37,7 +37,7 @@ enum class algorithm : std::uint8_t {
     sliding_log,
     /// Counts different members with a HyperLogLog: about 1 % error.
     distinct,
-    /// Counts holders of places, each of which gives its place back or loses it with its lease.
+    /// Counts holders of slots, each of which gives its slot back or loses it with its lease.
     concurrent,
 };
 
@@ -334,8 +334,8 @@ template<class Rep, class Period>
     return {algorithm::distinct, limit, detail::whole_microseconds(period), limit};
 }
 
-/// Returns a rule of at most `limit` holders of a place at once, 1 to 100,000. `acquire` takes a
-/// place. Its holder keeps it by renewing it, until it gives it back; otherwise it loses it after
+/// Returns a rule of at most `limit` holders of a slot at once, 1 to 100,000. `acquire` takes a
+/// slot. Its holder keeps it by renewing it, until it gives it back; otherwise it loses it after
 /// `.lease()`, by default 30 s, according to the store's clock.
 [[nodiscard]] constexpr rule concurrent(std::int64_t limit) noexcept {
     return {algorithm::concurrent, limit, 30'000'000, limit};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A place of a `concurrent` rule: kept by renewals while the object lives, and given back with it.
+// A slot of a `concurrent` rule: kept by renewals while the object lives, and given back with it.
 
 #pragma once
 
@@ -26,19 +26,19 @@ struct operation;
 [[nodiscard]] slot take_slot(operation& op) noexcept;
 } // namespace detail
 
-/// The result of `limiter::acquire`. If the call was granted, the slot holds one place of the
-/// policy's `concurrent` rule; otherwise it is empty.
+/// The result of `limiter::acquire`. If the call was granted, it holds one slot of the policy's
+/// `concurrent` rule; otherwise it is empty.
 ///
-/// @par Leases The store gives the place for the rule's lease. The limiter renews it at a third of
+/// @par Leases The store gives the slot for the rule's lease. The limiter renews it at a third of
 /// that, together with its other calls, and tries again after errors. The lease is counted here
 /// from before its request was sent, so it ends here no later than in the store, unless the store's
 /// clock is set forward. If it could not be renewed until then, or if the store has forgotten the
-/// holder, the slot is lost: another holder may have the place. Use `fencing_token` where that must
+/// holder, the slot is lost: another holder may have it. Use `fencing_token` where that must
 /// do no harm.
 ///
 /// @par Lifetimes A slot may outlive its limiter and its context. Once the limiter is closed or
-/// destroyed nothing renews the slot, and releasing it does nothing: the store frees the place when
-/// the lease ends.
+/// destroyed nothing renews the slot, and releasing it does nothing: the store frees it when the
+/// lease ends.
 ///
 /// @par Threads As its limiter. With `config::thread_safe`, different slots may be used in
 /// different threads, and one slot in one thread at a time.
@@ -63,7 +63,7 @@ class slot {
     slot(const slot&) = delete;
     slot& operator=(const slot&) = delete;
 
-    /// Returns whether the place was granted, and neither released nor moved away. It may be lost.
+    /// Returns whether the slot was granted, and neither released nor moved away. It may be lost.
     [[nodiscard]] explicit operator bool() const noexcept { return held_ != nullptr; }
 
     /// Returns the decision of `acquire`: for an empty slot why it was denied.
@@ -81,8 +81,8 @@ class slot {
     ///
     /// Each call compares the end of the lease with `std::chrono::steady_clock`, so the result is
     /// right at once when the event loop or the whole process was halted. On Linux this clock
-    /// stands still while the machine is suspended: a slot whose place was given away meanwhile is
-    /// lost here when its next renewal is denied. `fencing_token` helps until then.
+    /// stands still while the machine is suspended: a slot that was given away meanwhile is lost
+    /// here when its next renewal is denied. `fencing_token` helps until then.
     [[nodiscard]] bool lost() const noexcept;
 
     /// Emits the signal once, when the slot is lost, on the limiter's executor; soon, if it is
@@ -95,7 +95,7 @@ class slot {
         boost::asio::cancellation_signal& signal,
         boost::asio::cancellation_type type = boost::asio::cancellation_type::terminal) noexcept;
 
-    /// Gives the place back and makes the slot empty; does nothing if it is empty. Does not wait:
+    /// Gives the slot back and makes the object empty; does nothing if it is empty. Does not wait:
     /// the limiter sends the release with its next batch, and again after an error until the lease
     /// ends. Charges nothing, and returns nothing to the other rules.
     void release() noexcept;

@@ -25,7 +25,7 @@ enum class storage : std::uint8_t {
     /// - An eviction removes a sixteenth of all states, including their debt.
     /// - `charge` stops at the limit: the balance is never negative.
     /// - `block` and `allow_all` are not supported (`errc::invalid_argument`), nor are rules that
-    ///   are a sliding log, or count distinct members or holders of places
+    ///   are a sliding log, or count distinct members or holders of slots
     ///   (`errc::invalid_policy`).
     /// - A rule that is changed to recover more slowly finds only the states that still exist: at
     ///   least the use within the former recovery time.

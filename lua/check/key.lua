@@ -1,6 +1,6 @@
 -- Shared by the parts of the general path: the current key, and a table of functions per part.
 
--- Its state per slot, see src/core/state.hpp; own_num 0 means that there is none.
+-- Its state per limit, see src/core/state.hpp; own_num 0 means that there is none.
 local t, debt, own_num, own_capacity = {}, {}, {}, {}
 
 local exists, stale -- the key has a value; it must be replaced even by a denial
@@ -46,5 +46,5 @@ end
 -- A full server accepts a new TTL, and then also what needs memory.
 local function accept_growth(key) return guarded('PEXPIRE', key, text_of('%d', CENTURY / 1000)) end
 
-local kinds, kind_of = {}, {} -- by number; per slot of the current policy
+local kinds, kind_of = {}, {} -- by number; per limit of the current policy
 local versions, logs, sketches, slots, states, verbs = {}, {}, {}, {}, {}, {}

@@ -1,5 +1,5 @@
 -- The keys. With one policy there are `keys` of them after KEYS[base], then as many logs, then as
--- many sketches for each slot that has one, then as many sets of holders, then as many records, if
+-- many sketches for each limit that has one, then as many sets of holders, then as many records, if
 -- the calls have ids; values are then read call by call. Their values are in `values` from
 -- values[first] on.
 local FIELDS = 6 -- arguments before the fields of packed keys

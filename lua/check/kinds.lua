@@ -1,5 +1,5 @@
 -- The kinds of rules: one table per kind, each in a file below kinds/, which is the twin of one in
--- src/core. The functions, all of them about slot i:
+-- src/core. The functions, all of them about limit i:
 --
 --   advance(i)            advances the state to `now`; returns whether the stored one must be
 --                         replaced even by a denial
@@ -21,18 +21,18 @@
 --   is_lockout            it denies for a time; its limit is its period
 --   is_reported           the reply has facts about the stored state for each call
 --   is_elsewhere          its state is not in the value
---   takes_one             a call takes one place, whatever its cost
+--   takes_one             a call takes one slot, whatever its cost
 --   stored_num            the number stored instead of own_num
 
 -- Sets a bucket's first state; returns whether it must be written even by a denial.
 function kinds.start(i, at)
-    t[i], debt[i], own_num[i], own_capacity[i] = at, max(initial[i], 0), num[i], marked[i]
+    t[i], debt[i], own_num[i], own_capacity[i] = at, max(initial[i], 0), num[i], stored_capacity[i]
     return initial[i] >= 0
 end
 
 -- Charges a rule whose token is one tick.
 function kinds.add(i, cost)
-    if debt[i] < most[i] then debt[i] = min(most[i], debt[i] + cost) end
+    if debt[i] < debt_max[i] then debt[i] = min(debt_max[i], debt[i] + cost) end
 end
 
 function kinds.aligned_boundary(i, at)

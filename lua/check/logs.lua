@@ -12,7 +12,7 @@ if kind1 == LOG and is_usual then
     for i = 1, n do
         local _, number, flags, limit, window
         _, number, flags, limit, _, _, _, _, window =
-            unpack_bytes('<I4BBdddddd', ARGV[1], SLOTS_AT + SLOT_BYTES * (i - 1))
+            unpack_bytes('<I4BBdddddd', ARGV[1], LIMITS_AT + LIMIT_BYTES * (i - 1))
         is_plain = is_plain and number == LOG and flags == 0
         limits[i], windows[i] = limit, window
         lasts, events_at_most = max(lasts, window), max(events_at_most, 2 * limit + 16)
@@ -49,11 +49,11 @@ if kind1 == LOG and is_usual then
                 facts, done = no_facts, guarded('SET', key, first_event, option, at, 'NX')
                 break
             end
-            local slots = type(text) == 'string' and (#text - HEAD_SIZE) / EVENT_SIZE or 0
-            if slots < 1 or slots % 1 ~= 0 or #text >= PART then break end
+            local count = type(text) == 'string' and (#text - HEAD_SIZE) / EVENT_SIZE or 0
+            if count < 1 or count % 1 ~= 0 or #text >= PART then break end
             local promise, form, before, first = unpack_bytes(HEAD_FORMAT, text)
-            local events = slots > 1 and string.find(text, ROOM, AT, true)
-            events = events and ceil((events - AT) / EVENT_SIZE) or slots
+            local events = count > 1 and string.find(text, ROOM, AT, true)
+            events = events and ceil((events - AT) / EVENT_SIZE) or count
             if form ~= own_form or first >= events then break end
             local newest, total = unpack_bytes(EVENT, text, AT + EVENT_SIZE * (events - 1))
             if newest > now or total >= MOST_TOTAL then break end
@@ -97,7 +97,7 @@ if kind1 == LOG and is_usual then
             end
             if not all or not fits then
                 facts = all
-            elseif events < slots and promise >= soonest and promise < latest then
+            elseif events < count and promise >= soonest and promise < latest then
                 local position = positions[events]
                 if not position then
                     position = text_of('%d', HEAD_SIZE + EVENT_SIZE * events)

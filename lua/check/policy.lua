@@ -41,7 +41,7 @@
 -- The record of a call is what was found before it, see src/core/request_record.hpp: it is written
 -- with the state, and the same call afterwards changes nothing.
 --
--- A value is expires (f64: the key does not expire before), for each stored slot tag:u32, num and
+-- A value is expires (f64: the key does not expire before), for each stored limit tag:u32, num and
 -- capacity (f64), and then for each of them t and debt (f64), see src/core/state.hpp. So the
 -- numbers that most calls change are adjacent, and the others are compared as one string. Packed
 -- values may be brief: see shards.lua.
@@ -51,9 +51,9 @@ local COUNTER, LOG, DISTINCT, LOCKOUT = 6, 7, 8, 9 -- 5 and 10 are where they ar
 local MOST = 9007199254740991
 local SECOND = 1000000
 local STEPS = 4503599627370496 -- `num` of a stepped bucket is this and its period
-local HEAD, FIXED, SLOT = 8, 20, 36 -- bytes of a value: its head, a slot's first part, all of it
-local BRIEF = SLOT - FIXED
-local LONGEST = HEAD + 10 * SLOT
+local HEAD, FIXED, STATE = 8, 20, 36 -- bytes of a value: its head, a state's first part, all of it
+local BRIEF = STATE - FIXED
+local LONGEST = HEAD + 10 * STATE
 local CENTURY = 36525 * 86400 * SECOND
 -- A bucket's state is extended by each use, so its key gets almost twice the TTL it needs: most
 -- writes then need not set the TTL again.
@@ -65,8 +65,8 @@ local pack, unpack_bytes = struct.pack, struct.unpack
 local call, guarded = redis.call, redis.pcall
 local KEYS, ARGV = KEYS, ARGV
 
--- The current policy: n slots, of which the first `rules` are rules; a lockout may follow. If it is
--- packed, no state matters any more after `generation`.
+-- The current policy: n limits, of which the first `rules` are rules; a lockout may follow. If it
+-- is packed, no state matters any more after `generation`.
 local rules, n, is_shadow, packed, generation
 local has_bare_keys -- other values of the keys are conflicts
 do

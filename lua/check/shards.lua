@@ -24,7 +24,7 @@ if packed then
 
         -- The policy's own numbers; zeros if values are never brief.
         local numbers, are_brief = string.rep('\0', FIXED), n == 1 and kind[1] ~= COUNTER
-        if are_brief then numbers = pack('<I4dd', tag[1], num[1], marked[1]) end
+        if are_brief then numbers = pack('<I4dd', tag[1], num[1], stored_capacity[1]) end
 
         local function fail_shard(shard, done)
             for k = shard.first, shard.last do note(k, 'e', done.err) end
@@ -204,7 +204,7 @@ if packed then
                 if value == false then
                     erase_state(shard, k)
                 elseif value then
-                    if is_ours and #value == HEAD + SLOT
+                    if is_ours and #value == HEAD + STATE
                         and string.sub(value, HEAD + 1, HEAD + FIXED) == numbers then
                         value = string.sub(value, HEAD + FIXED + 1)
                     end

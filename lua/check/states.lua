@@ -1,41 +1,41 @@
--- Reads a key's value into the state of its slots, and writes it.
+-- Reads a key's value into the states of the limits, and writes it.
 do
     local moved   -- a window may end at another time than before
     local expires -- the key does not expire before
 
     local function is_number(a, least) return a >= least and a <= MOST and a % 1 == 0 end
 
-    -- Reads the slot at an index of a value into slot i, if it has its tag. Returns whether it has,
-    -- and whether its numbers are a valid state.
-    local function read_slot(i, value, slots, place)
-        local found, c, d = unpack_bytes('<I4dd', value, HEAD + 1 + FIXED * place)
+    -- Reads the state at an index of a value into limit i, if it has its tag. Returns whether it
+    -- has, and whether its numbers are a valid state.
+    local function read_state(i, value, count, index)
+        local found, c, d = unpack_bytes('<I4dd', value, HEAD + 1 + FIXED * index)
         if found ~= tag[i] then return false end
-        local a, b = unpack_bytes('<dd', value, HEAD + 1 + FIXED * slots + (SLOT - FIXED) * place)
+        local a, b = unpack_bytes('<dd', value, HEAD + 1 + FIXED * count + (STATE - FIXED) * index)
         t[i], debt[i], own_num[i], own_capacity[i] = a + 0, b + 0, c, d + 0 -- avoids storing -0
         return true, is_number(a, 0) and is_number(b, 0) and is_number(c, 1) and is_number(d, 0)
     end
 
-    -- Reads a value by its tags; returns false if it is not a valid state. Of two slots with one
+    -- Reads a value by its tags; returns false if it is not a valid state. Of two states with one
     -- tag the first counts.
     local function read_value(value)
         if packed and shards.are_brief and #value == BRIEF then
             value = pack('<d', 0) .. shards.numbers .. value
         end
-        local slots = (#value - HEAD) / SLOT
-        if #value > LONGEST or slots < 1 or slots % 1 ~= 0 then return false end
+        local count = (#value - HEAD) / STATE
+        if #value > LONGEST or count < 1 or count % 1 ~= 0 then return false end
         expires = unpack_bytes('<d', value)
-        local elsewhere, found, is_state = slots ~= #stored
-        -- Usually each slot is at its own index.
-        for place, i in ipairs(stored) do
+        local elsewhere, found, is_state = count ~= #stored
+        -- Usually each state is at its own index.
+        for index, i in ipairs(stored) do
             if elsewhere then break end
-            found, is_state = read_slot(i, value, slots, place - 1)
+            found, is_state = read_state(i, value, count, index - 1)
             if not found then elsewhere = true end
             if found and not is_state then return false end
         end
         if not elsewhere then return true end
         for i = 1, n + 1 do
-            for place = 0, slots - 1 do
-                found, is_state = read_slot(i, value, slots, place)
+            for index = 0, count - 1 do
+                found, is_state = read_state(i, value, count, index)
                 if found then
                     if not is_state then return false end
                     break
@@ -50,7 +50,7 @@ do
         for i = 1, n do
             if own_num[i] == 0 then return true end
         end
-        return #value ~= HEAD + SLOT * (#stored + (own_num[n + 1] == 0 and 0 or 1))
+        return #value ~= HEAD + STATE * (#stored + (own_num[n + 1] == 0 and 0 or 1))
     end
 
     -- Returns whether the stored value must be replaced even by a denial.
@@ -77,24 +77,24 @@ do
         if moved then stale = true end
     end
 
-    local function value_format(slots)
-        return '<d' .. string.rep('I4dd', slots) .. string.rep('dd', slots)
+    local function value_format(count)
+        return '<d' .. string.rep('I4dd', count) .. string.rep('dd', count)
     end
 
     local function encoded(ends)
         local b = n + 1
-        local slots = #stored + (debt[b] == 0 and 0 or 1)
+        local count = #stored + (debt[b] == 0 and 0 or 1)
         local fields = {ends}
-        for place = 1, slots do
-            local i = stored[place] or b
-            fields[3 * place - 1], fields[3 * place], fields[3 * place + 1] =
+        for index = 1, count do
+            local i = stored[index] or b
+            fields[3 * index - 1], fields[3 * index], fields[3 * index + 1] =
                 tag[i], kind_of[i].stored_num or own_num[i], own_capacity[i]
         end
-        for place = 1, slots do
-            local i = stored[place] or b
+        for index = 1, count do
+            local i = stored[index] or b
             fields[#fields + 1], fields[#fields + 2] = t[i], debt[i]
         end
-        return pack(value_format(slots), unpack(fields))
+        return pack(value_format(count), unpack(fields))
     end
 
     -- Returns how long the state matters and how long it is kept; nil: equivalent to none.
@@ -157,7 +157,7 @@ do
             end
         elseif oom then -- it may not refuse what grows any more
             done = {err = oom}
-        elseif value and #value == HEAD + SLOT * (#stored + (debt[n + 1] == 0 and 0 or 1))
+        elseif value and #value == HEAD + STATE * (#stored + (debt[n + 1] == 0 and 0 or 1))
             and not supplied and expires >= now + matters
             and expires < now + 2 * matters + SECOND - 1000 then
             done = guarded('SETRANGE', key, HEAD, string.sub(encoded(0), HEAD + 1))

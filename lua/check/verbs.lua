@@ -120,7 +120,8 @@ do
         local fits, never = evaluate_rules(cost, cost)
         local wait = 0
         for i = 1, rules do
-            local over = cost * num[i] - (full[i] - debt[i]) -- in this order: no sum is above 2^53
+            -- In this order, so that no sum is above 2^53.
+            local over = cost * num[i] - (debt_limit[i] - debt[i])
             if over > 0 and not shadow[i] then
                 local units, u = ceil(over / den[i]), unit[i]
                 wait = max(wait, u == 1 and units or u * (floor(now / u) + units) - now)
@@ -134,9 +135,10 @@ do
         for i = 1, rules do
             local u = unit[i]
             local units = floor((now + wait) / u) - floor(now / u)
-            debt[i] = max(debt[i], units > floor(most[i] / den[i]) and most[i] or units * den[i])
+            local saturates = units > floor(debt_max[i] / den[i])
+            debt[i] = max(debt[i], saturates and debt_max[i] or units * den[i])
             kind_of[i].charge(i, cost)
-            if debt[i] > full[i] then own_capacity[i] = 0 end
+            if debt[i] > debt_limit[i] then own_capacity[i] = 0 end
         end
         start_cooldown()
         note_change(true)

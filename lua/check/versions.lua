@@ -9,11 +9,11 @@ do
     local function ticks_per_token(a_num) return a_num > STEPS and 1 or a_num end
 
     -- Returns where debt that was stored with other numbers saturates.
-    local function most_of_other(i)
+    local function debt_max_of_other(i)
         local each = counts_steps(i) and step[i] or den[i]
         local longest = floor(YEAR / (counts_steps(i) and period[i] * unit[i] or unit[i]))
-        if longest > 0 and each > floor(STEPS / longest) then return max(full[i], STEPS) end
-        return max(full[i], longest * each)
+        if longest > 0 and each > floor(STEPS / longest) then return max(debt_limit[i], STEPS) end
+        return max(debt_limit[i], longest * each)
     end
 
     local function repaid(owed, steps, each)
@@ -21,13 +21,13 @@ do
     end
 
     local function counted(i, whole)
-        return own_capacity[i] == 0 and whole or min(whole, full[i])
+        return own_capacity[i] == 0 and whole or min(whole, debt_limit[i])
     end
 
     local function show(i, view, whole)
-        local is_reserved = own_capacity[i] == 0 and view > full[i]
+        local is_reserved = own_capacity[i] == 0 and view > debt_limit[i]
         debt[i], own_num[i] = view, num[i]
-        own_capacity[i] = whole > view and view - whole or is_reserved and 0 or marked[i]
+        own_capacity[i] = whole > view and view - whole or is_reserved and 0 or stored_capacity[i]
     end
 
     local function whole_of(i)
@@ -36,7 +36,7 @@ do
 
     local function owe(i, view, whole)
         local found = own_num[i] -- determines whose boundary an aligned bucket waits for
-        local all = view > full[i] and found == num[i] and kind_of[i].is_bucket
+        local all = view > debt_limit[i] and found == num[i] and kind_of[i].is_bucket
         show(i, all and whole or counted(i, whole), whole)
         own_num[i] = found
     end
@@ -45,11 +45,11 @@ do
         return owed >= largest and owed or min(largest, owed + ticks)
     end
 
-    versions.show, versions.whole, versions.most = show, whole_of, most_of_other
+    versions.show, versions.whole, versions.debt_max = show, whole_of, debt_max_of_other
     versions.ticks_per_token = ticks_per_token
 
     function versions.charge(i, ticks)
-        owe(i, sum(debt[i], ticks, most[i]), sum(whole_of(i), ticks, most_of_other(i)))
+        owe(i, sum(debt[i], ticks, debt_max[i]), sum(whole_of(i), ticks, debt_max_of_other(i)))
     end
 
     function versions.refund(i, ticks) owe(i, 0, max(0, whole_of(i) - ticks)) end
@@ -65,7 +65,7 @@ do
         for i = 1, rules do
             surplus[i] = whole_of(i) - debt[i]
             debt[i] = debt[i] + surplus[i]
-            if own_capacity[i] < 0 then own_capacity[i] = marked[i] end
+            if own_capacity[i] < 0 then own_capacity[i] = stored_capacity[i] end
         end
         return surplus
     end
@@ -90,8 +90,8 @@ do
     -- Changes the states to the form in which this version will read them.
     function versions.show_as_stored()
         each_surplus(function(i, is_lockout, whole)
-            debt[i] = min(whole, is_lockout and period[i] or full[i])
-            own_capacity[i] = whole > debt[i] and debt[i] - whole or marked[i]
+            debt[i] = min(whole, is_lockout and period[i] or debt_limit[i])
+            own_capacity[i] = whole > debt[i] and debt[i] - whole or stored_capacity[i]
         end)
     end
 
@@ -99,7 +99,7 @@ do
     function versions.fold()
         each_surplus(function(i, is_lockout, whole)
             debt[i] = whole
-            own_capacity[i] = (is_lockout or whole <= full[i]) and marked[i]
+            own_capacity[i] = (is_lockout or whole <= debt_limit[i]) and stored_capacity[i]
                 or ceil(whole / ticks_per_token(own_num[i]))
         end)
     end

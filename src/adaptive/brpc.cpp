@@ -46,7 +46,7 @@ void brpc::add(const sample& s) noexcept {
         window_ = {.start = s.end};
     }
     add_to_window(s);
-    if (!has_ended(s.end))
+    if (!try_end_window(s.end))
         return;
     if (window_.succeeded > 0)
         update(s.end);
@@ -65,7 +65,7 @@ void brpc::add_to_window(const sample& s) noexcept {
     }
 }
 
-bool brpc::has_ended(nanoseconds now) noexcept {
+bool brpc::try_end_window(nanoseconds now) noexcept {
     const auto samples = window_.succeeded + window_.failed;
     const auto is_over = now - window_.start >= options_.window;
     if (samples < options_.min_samples) {

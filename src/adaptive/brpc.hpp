@@ -39,7 +39,7 @@ class brpc {
     };
 
     [[nodiscard]] nanoseconds next_remeasurement(nanoseconds now) noexcept;
-    [[nodiscard]] bool has_ended(nanoseconds now) noexcept;
+    [[nodiscard]] bool try_end_window(nanoseconds now) noexcept;
     [[nodiscard]] double average_latency() const noexcept;
     void add_to_window(const sample& s) noexcept;
     void update(nanoseconds now) noexcept;

@@ -104,7 +104,7 @@ void check_bounds(const config& settings) {
 }
 
 void check_hash_tags(std::size_t count) {
-    check("advanced.hash_tags", count, std::size_t{1}, redis::slot_count);
+    check("advanced.hash_tags", count, std::size_t{1}, redis::hash_slot_count);
     if (!std::has_single_bit(count))
         throw error{errc::invalid_config, "config::advanced.hash_tags: not a power of two (got " +
                                               text_of(count) + ", expected " +

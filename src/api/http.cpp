@@ -41,7 +41,7 @@ constexpr std::string_view problem_types = "https://iana.org/assignments/http-pr
 
 /// Returns the lockout of a policy that denies duplicates; nullptr if it denies none.
 [[nodiscard]] const core::compiled_rule* lockout_of(const core::compiled_policy& p) noexcept {
-    return p.slots > p.size && !p.shadow ? &p.limits[p.size] : nullptr;
+    return p.state_count > p.size && !p.shadow ? &p.limits[p.size] : nullptr;
 }
 
 [[nodiscard]] bool can_deny(const core::compiled_policy& p, std::size_t rule) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One handler at a time, whose memory is preallocated. When the alarm is set to an earlier time,
+// One handler at a time, whose memory is preallocated. When the timer is set to an earlier time,
 // the handler is cancelled and waits anew.
 
 #include <async/deadline_timer.hpp>
@@ -19,7 +19,7 @@ deadline_timer::deadline_timer(const asio::any_io_executor& executor, thread_loc
     : timer_(executor), lock_(lock), on_time_(std::move(on_time)) {}
 
 void deadline_timer::set(std::int64_t at, const std::shared_ptr<void>& owner) noexcept {
-    if (rings_by(at))
+    if (expires_by(at))
         return;
     at_ = std::min(at, at_);
     if (is_waiting_)
@@ -40,15 +40,15 @@ void deadline_timer::wait(const std::shared_ptr<void>& owner) noexcept {
         timer_.async_wait(with_memory(
             memory_, [this, owner](boost::system::error_code /*called off*/) { wake(owner); }));
     } catch (const std::bad_alloc&) {
-        wait_for_a_turn(owner);
+        wait_an_iteration(owner);
     }
 }
 
-void deadline_timer::wait_for_a_turn(const std::shared_ptr<void>& owner) noexcept {
+void deadline_timer::wait_an_iteration(const std::shared_ptr<void>& owner) noexcept {
     try {
         post_preallocated(timer_.get_executor(), memory_, [this, owner] { wake(owner); });
     } catch (const std::bad_alloc&) {
-        is_waiting_ = false; // it is tried again when the alarm is set again
+        is_waiting_ = false; // it is tried again when the timer is set again
     }
 }
 

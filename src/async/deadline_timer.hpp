@@ -20,22 +20,24 @@ namespace colimit::detail {
 
 class deadline_timer {
   public:
-    /// @param lock held by callers of the functions below, but not when it rings
+    /// @param lock held by callers of the functions below, but not by `on_time`
     deadline_timer(const boost::asio::any_io_executor& executor, thread_lock& lock,
                    std::function<void()> on_time);
 
-    /// Rings at `at`, in microseconds of the steady clock, or at an earlier time that was set
-    /// before, and then not again. `owner` stays alive until it rings or is cleared.
+    /// Expires at `at`, in microseconds of the steady clock, or at an earlier time that was set
+    /// before: calls `on_time`, once. `owner` stays alive until it expires or is cleared.
     void set(std::int64_t at, const std::shared_ptr<void>& owner) noexcept;
     void clear() noexcept;
-    /// Returns whether it is already set to ring at `at` or earlier.
-    [[nodiscard]] bool rings_by(std::int64_t at) const noexcept { return is_waiting_ && at_ <= at; }
+    /// Returns whether it is already set to expire at `at` or earlier.
+    [[nodiscard]] bool expires_by(std::int64_t at) const noexcept {
+        return is_waiting_ && at_ <= at;
+    }
 
   private:
     static constexpr auto never = std::numeric_limits<std::int64_t>::max();
 
     void wait(const std::shared_ptr<void>& owner) noexcept;
-    void wait_for_a_turn(const std::shared_ptr<void>& owner) noexcept;
+    void wait_an_iteration(const std::shared_ptr<void>& owner) noexcept;
     void wake(const std::shared_ptr<void>& owner);
 
     boost::asio::steady_timer timer_;

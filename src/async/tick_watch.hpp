@@ -31,7 +31,7 @@ class tick_watch {
     }
 
     /// Returns true if more than the precision may have passed since the last call.
-    [[nodiscard]] bool has_moved_on() noexcept {
+    [[nodiscard]] bool poll() noexcept {
 #ifdef CLOCK_MONOTONIC_COARSE
         auto now = std::timespec{};
         if (is_fine_ && ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now) == 0)

@@ -24,9 +24,9 @@ namespace colimit::detail {
 template<class Entry>
 class set_table {
   public:
-    /// @param most entries, at least 1
-    explicit set_table(std::size_t most) noexcept
-        : ways_(std::min(most, most_ways)), rows_(std::bit_floor(most / ways_)) {}
+    /// @param capacity entries, at least 1
+    explicit set_table(std::size_t capacity) noexcept
+        : ways_(std::min(capacity, most_ways)), sets_(std::bit_floor(capacity / ways_)) {}
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
@@ -35,8 +35,8 @@ class set_table {
     [[nodiscard]] Entry* find(std::uint64_t low, std::uint64_t high) noexcept {
         if (size_ == 0)
             return nullptr;
-        const auto row = row_of(low);
-        for (auto i = row; i < row + ways_; ++i)
+        const auto first = first_in_set(low);
+        for (auto i = first; i < first + ways_; ++i)
             if (memory_->tags[i] == tag_of(high) && memory_->entries[i].digest == low)
                 return &memory_->entries[i];
         return nullptr;
@@ -48,13 +48,13 @@ class set_table {
     template<class RankOf>
     [[nodiscard]] Entry* find_or_insert(std::uint64_t low, std::uint64_t high, RankOf rank_of) {
         if (!memory_)
-            memory_.emplace(rows_ * ways_);
+            memory_.emplace(sets_ * ways_);
         if (auto* own = find(low, high); own != nullptr)
             return own;
-        const auto row = row_of(low);
-        auto best = row + ways_;
+        const auto first = first_in_set(low);
+        auto best = first + ways_;
         auto least = stays;
-        for (auto i = row; i < row + ways_; ++i) {
+        for (auto i = first; i < first + ways_; ++i) {
             if (memory_->tags[i] == 0) {
                 best = i;
                 ++size_;
@@ -65,7 +65,7 @@ class set_table {
                 least = rank;
             }
         }
-        if (best == row + ways_)
+        if (best == first + ways_)
             return nullptr;
         memory_->tags[best] = tag_of(high);
         memory_->entries[best].digest = low;
@@ -97,12 +97,12 @@ class set_table {
     };
 
     [[nodiscard]] static std::uint64_t tag_of(std::uint64_t high) noexcept { return high | 1U; }
-    [[nodiscard]] std::size_t row_of(std::uint64_t low) const noexcept {
-        return (static_cast<std::size_t>(low) & (rows_ - 1)) * ways_;
+    [[nodiscard]] std::size_t first_in_set(std::uint64_t low) const noexcept {
+        return (static_cast<std::size_t>(low) & (sets_ - 1)) * ways_;
     }
 
     std::size_t ways_;
-    std::size_t rows_;
+    std::size_t sets_;
     std::optional<memory> memory_;
     std::size_t size_ = 0;
 };

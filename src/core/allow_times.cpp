@@ -15,7 +15,7 @@ namespace colimit::core {
 std::int64_t allow_times(const compiled_policy& rules, key_state& state,
                          const call_request& request, std::int64_t times) noexcept {
     BOOST_ASSERT(request.verb == verb::allow && request.at_least == request.cost &&
-                 request.cost > 0 && times > 0 && rules.slots == rules.size);
+                 request.cost > 0 && times > 0 && rules.state_count == rules.size);
     auto result = decision{};
     auto one = request;
     one.verb = verb::peek;

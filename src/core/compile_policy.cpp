@@ -67,7 +67,7 @@ void check_slots(const std::string& where, const compiled_policy& before,
         (options.on_failure == failure_mode::allow || options.on_failure == failure_mode::local))
         refuse(where,
                "concurrent: not with failure_mode::" + std::string{to_string(options.on_failure)} +
-                   ", as a place needs the store (expected deny or error)");
+                   ", as a slot needs the store (expected deny or error)");
 }
 
 /// Throws unless the length of leases is valid, and the policy has no option that excludes them.

@@ -22,20 +22,21 @@
 
 namespace colimit::core {
 
-inline constexpr std::size_t max_slots = limits::max_rules_per_policy + 1;
+inline constexpr std::size_t max_states = limits::max_rules_per_policy + 1;
 
-/// The slots of a policy: its rules, in their order, and a lockout if it prevents duplicates.
+/// The limits of a policy: its rules, in their order, and a lockout if it prevents duplicates. A
+/// key has a state for each.
 struct compiled_policy {
-    std::array<compiled_rule, max_slots> limits;
-    std::uint32_t size = 0;     ///< rules
-    std::uint32_t slots = 0;    ///< rules, and the lockout
-    bool shadow = false;        ///< denies no call
-    bool has_log = false;       ///< a rule has a log
-    bool has_distinct = false;  ///< a rule has a sketch
-    bool has_slots = false;     ///< a rule is `concurrent`
-    bool counts_denied = false; ///< the log records denied calls; all log rules share it
-    bool can_reserve = false;   ///< `wait` can reserve: all rules are continuous buckets
-    bool packed = false;        ///< many states share a hash, see redis/protocol/key.hpp
+    std::array<compiled_rule, max_states> limits;
+    std::uint32_t size = 0;        ///< rules
+    std::uint32_t state_count = 0; ///< rules, and the lockout
+    bool shadow = false;           ///< denies no call
+    bool has_log = false;          ///< a rule has a log
+    bool has_distinct = false;     ///< a rule has a sketch
+    bool has_slots = false;        ///< a rule is `concurrent`
+    bool counts_denied = false;    ///< the log records denied calls; all log rules share it
+    bool can_reserve = false;      ///< `wait` can reserve: all rules are continuous buckets
+    bool packed = false;           ///< many states share a hash, see redis/protocol/key.hpp
     /// The names of keys are the callers' keys alone. They may have other values, which are
     /// conflicts, where a key with a name of its own would have a damaged state.
     bool has_bare_keys = false;
@@ -48,7 +49,7 @@ struct compiled_policy {
         return {limits.data(), size};
     }
     [[nodiscard]] std::span<const compiled_rule> all() const noexcept {
-        return {limits.data(), slots};
+        return {limits.data(), state_count};
     }
     /// Returns whether the amount is above a limit, so that it is never allowed.
     [[nodiscard]] bool never_allows(std::int64_t amount) const noexcept {

@@ -61,7 +61,7 @@ class evaluation {
     /// Brings all states to now. Returns whether even a denial must replace the stored state.
     [[nodiscard]] bool advance_all() noexcept {
         auto must_store = header_.stale;
-        for (std::uint32_t i = 0; i < rules_.slots; ++i)
+        for (std::uint32_t i = 0; i < rules_.state_count; ++i)
             must_store = advance(rules_.limits[i], states_[i], now()) || must_store;
         if (header_.block.num != 0)
             must_store =
@@ -171,7 +171,7 @@ class evaluation {
     /// equivalent to no state.
     [[nodiscard]] effect effect_of_change() noexcept {
         auto any = header_.block.debt != 0;
-        for (std::uint32_t i = 0; i < rules_.slots; ++i) {
+        for (std::uint32_t i = 0; i < rules_.state_count; ++i) {
             const auto& l = rules_.limits[i];
             visit(l.kind, [&]<class K>(K) {
                 K::fold(l, states_[i]);
@@ -208,7 +208,7 @@ class evaluation {
         auto found = active_lockout{};
         if (rules_.shadow)
             return found;
-        if (rules_.slots > rules_.size && states_[rules_.size].debt > 0)
+        if (rules_.state_count > rules_.size && states_[rules_.size].debt > 0)
             found = {denial_reason::duplicate, microseconds{states_[rules_.size].debt}};
         if (header_.block.debt > found.wait.count())
             found = {denial_reason::block, microseconds{header_.block.debt}};
@@ -241,7 +241,7 @@ class evaluation {
 
     /// Starts the lockout of `prevent_duplicate`, if the policy has one.
     [[nodiscard]] bool start_lockout() noexcept {
-        if (rules_.slots == rules_.size)
+        if (rules_.state_count == rules_.size)
             return false;
         lockout::restart(states_[rules_.size], rules_.limits[rules_.size].period, now());
         return true;
@@ -333,7 +333,7 @@ class evaluation {
 effect evaluate(const compiled_policy& rules, std::span<rule_state> states, key_header& header,
                 const call_request& request, decision& result) noexcept {
     BOOST_ASSERT(request.now >= 0 && request.cost >= 0);
-    BOOST_ASSERT(states.size() >= rules.slots);
+    BOOST_ASSERT(states.size() >= rules.state_count);
     auto call = evaluation{rules, states, header, request, result};
     if (request.verb == verb::reset)
         call.clear();
@@ -360,14 +360,13 @@ effect evaluate(const compiled_policy& rules, std::span<rule_state> states, key_
 
 effect evaluate(const compiled_policy& rules, key_state& state, const call_request& request,
                 decision& result) noexcept {
-    return evaluate(rules, std::span{state.states.data(), rules.slots}, state, request, result);
+    return evaluate(rules, state.of(rules), state, request, result);
 }
 
 void evaluate_current(const compiled_policy& rules, key_state& state, const call_request& request,
                       decision& result) noexcept {
     BOOST_ASSERT(request.now >= 0 && request.cost >= 0);
-    auto call =
-        evaluation{rules, std::span{state.states.data(), rules.slots}, state, request, result};
+    auto call = evaluation{rules, state.of(rules), state, request, result};
     if (request.verb == verb::reset)
         call.clear();
     (void)call.run();
@@ -377,7 +376,7 @@ void evaluate_current(const compiled_policy& rules, key_state& state, const call
 std::int64_t lifetime(const compiled_policy& rules, std::span<const rule_state> states,
                       const key_header& header, std::int64_t now) noexcept {
     auto longest = header.block.debt;
-    for (std::uint32_t i = 0; i < rules.slots; ++i)
+    for (std::uint32_t i = 0; i < rules.state_count; ++i)
         longest = std::max(longest, lifetime(rules.limits[i], states[i], now));
     return longest;
 }

@@ -25,7 +25,7 @@ using detail::verb;
 /// The change that the store must make to the key.
 enum class effect : std::uint8_t { nothing, store, erase };
 
-/// Decides a call that is valid and has a time. Each slot has a state. Those of logs,
+/// Decides a call that is valid and has a time. Each limit has a state. Those of logs,
 /// sketches and sets of holders are reported as in state.hpp: for `reserve` and verbs that test an
 /// amount as before the call, for the other verbs as after it. Afterwards the states are at
 /// `request.now`, and in the form to be stored if the effect is `store`. States of rules with

@@ -44,10 +44,10 @@ void report_counts(const event_log& log, const compiled_policy& rules, const cal
         if (!is_log(l))
             continue;
         const auto used = log.used(now, l.period);
-        const auto fits_at = log.fits_at(now, l.full, l.period, amount);
+        const auto fits_at = log.fits_at(now, l.debt_limit, l.period, amount);
         auto fits_if_denied = std::int64_t{0};
         if (rules.counts_denied && traits_of(request.verb).takes_grant)
-            fits_if_denied = log.fits_at(now, l.full - request.cost, l.period, amount);
+            fits_if_denied = log.fits_at(now, l.debt_limit - request.cost, l.period, amount);
         states[i] = {.t = log.newest(now, longest),
                      .debt = used,
                      .num = fits_if_denied,

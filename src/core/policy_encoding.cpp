@@ -34,8 +34,8 @@ constexpr unsigned packed_flag = 2;        // of a policy
 constexpr unsigned bare_keys_flag = 4;     // of a policy
 constexpr unsigned counts_denied_flag = 2; // of a rule
 
-[[nodiscard]] std::uint8_t byte_at(std::string_view bytes, std::size_t place) noexcept {
-    return static_cast<std::uint8_t>(bytes[place]);
+[[nodiscard]] std::uint8_t byte_at(std::string_view bytes, std::size_t at) noexcept {
+    return static_cast<std::uint8_t>(bytes[at]);
 }
 
 [[nodiscard]] std::uint8_t flags_of(const compiled_policy& rules) noexcept {
@@ -59,17 +59,17 @@ constexpr unsigned counts_denied_flag = 2; // of a rule
     put(l.tag);
     put(static_cast<std::uint8_t>(l.kind));
     put(flags_of(l));
-    for (const auto number : {l.capacity, l.num, l.den, l.unit, l.most, l.period, l.count, l.offset,
-                              l.initial, static_cast<std::int64_t>(l.calendar)})
+    for (const auto number : {l.capacity, l.num, l.den, l.unit, l.debt_max, l.period, l.count,
+                              l.offset, l.initial, static_cast<std::int64_t>(l.calendar)})
         put(static_cast<double>(number));
     return bytes;
 }
 
 /// Returns `least` instead of a number that is out of range. That, and the missing fraction of
 /// another number, is found when the bytes are compared.
-[[nodiscard]] std::int64_t read_within(std::string_view bytes, std::size_t place,
-                                       std::int64_t least, std::int64_t most) noexcept {
-    const auto value = read_number<double>(bytes.data() + place);
+[[nodiscard]] std::int64_t read_within(std::string_view bytes, std::size_t at, std::int64_t least,
+                                       std::int64_t most) noexcept {
+    const auto value = read_number<double>(bytes.data() + at);
     const auto fits = value >= static_cast<double>(least) && value <= static_cast<double>(most);
     return fits ? static_cast<std::int64_t>(value) : least;
 }
@@ -99,8 +99,8 @@ constexpr unsigned counts_denied_flag = 2; // of a rule
             .counts_denied = (flags & counts_denied_flag) != 0};
 }
 
-[[nodiscard]] std::string position_of(std::uint32_t slot) {
-    return "policy: rule " + std::to_string(slot + 1);
+[[nodiscard]] std::string position_of(std::uint32_t index) {
+    return "policy: rule " + std::to_string(index + 1);
 }
 
 /// Returns whether a rule may have the kind.
@@ -125,7 +125,7 @@ void append_rule_of(compiled_policy& to, const compiled_rule& read) {
     append_rule(to, made);
 }
 
-/// Makes a policy like the one in the bytes, of which the number of slots is checked.
+/// Makes a policy like the one in the bytes, of which the number of limits is checked.
 [[nodiscard]] compiled_policy make_like(std::string_view bytes) {
     const auto size = byte_at(bytes, 0);
     auto made = compiled_policy{};
@@ -144,8 +144,8 @@ void append_rule_of(compiled_policy& to, const compiled_rule& read) {
     return made;
 }
 
-void check_slots(const compiled_policy& made, std::string_view bytes) {
-    for (std::uint32_t i = 0; i < made.slots; ++i) {
+void check_limits(const compiled_policy& made, std::string_view bytes) {
+    for (std::uint32_t i = 0; i < made.state_count; ++i) {
         const auto own = encode_rule(made.limits[i]);
         if (bytes.substr(policy_head_bytes + i * rule_bytes, rule_bytes) !=
             std::string_view{own.data(), own.size()})
@@ -170,16 +170,16 @@ void pack_like(compiled_policy& made, std::string_view bytes) {
     if (bytes.size() < policy_head_bytes)
         refuse("policy", "it is too short");
     const auto size = byte_at(bytes, 0);
-    const auto slots = byte_at(bytes, 1);
+    const auto count = byte_at(bytes, 1);
     const auto flags = byte_at(bytes, 2);
-    if (size > limits::max_rules_per_policy || slots < size || slots > size + (size == 0 ? 0 : 1))
+    if (size > limits::max_rules_per_policy || count < size || count > size + (size == 0 ? 0 : 1))
         refuse("policy", "the number of rules is not valid (got " + std::to_string(size) + " of " +
-                             std::to_string(slots) + " slots)");
+                             std::to_string(count) + " limits)");
     const auto is_known = flags <= shadow_flag + packed_flag || // packed keys are not bare
                           (flags & ~shadow_flag) == bare_keys_flag;
     if (!is_known || (size == 0 && flags != 0))
         refuse("policy", "the flags are not valid (got " + std::to_string(flags) + ")");
-    const auto whole = policy_head_bytes + slots * rule_bytes +
+    const auto whole = policy_head_bytes + count * rule_bytes +
                        ((flags & packed_flag) != 0 ? generation_bytes : 0);
     if (bytes.size() < whole)
         refuse("policy", "it is too short (got " + std::to_string(bytes.size()) +
@@ -192,7 +192,7 @@ void pack_like(compiled_policy& made, std::string_view bytes) {
 std::string encode_policy(const compiled_policy& rules) {
     auto out = std::string{};
     append_number(out, static_cast<std::uint8_t>(rules.size));
-    append_number(out, static_cast<std::uint8_t>(rules.slots));
+    append_number(out, static_cast<std::uint8_t>(rules.state_count));
     append_number(out, flags_of(rules));
     for (const auto& l : rules.all()) {
         const auto bytes = encode_rule(l);
@@ -216,7 +216,7 @@ compiled_policy decode_policy(std::string_view& bytes) {
     auto made = make_like(own);
     if ((byte_at(own, 2) & packed_flag) != 0)
         pack_like(made, own);
-    check_slots(made, own);
+    check_limits(made, own);
     bytes.remove_prefix(own.size());
     return made;
 }

@@ -3,9 +3,9 @@
 // Compiled policies and filters as bytes. The scripts unpack them, and equal bytes identify equal
 // policies. All numbers are little-endian; those of the arithmetic are exact doubles (f64).
 //
-//   policy  rules:u8 slots:u8 flags:u8 (1: shadow, 2: packed, 4: bare keys), then for each slot
+//   policy  rules:u8 limits:u8 flags:u8 (1: shadow, 2: packed, 4: bare keys), then for each limit
 //           tag:u32 kind:u8 flags:u8 (1: shadow, 2: counts denied)
-//           capacity num den unit most period count offset initial calendar (f64)
+//           capacity num den unit debt_max period count offset initial calendar (f64)
 //           then, if it is packed, generation (f64)
 //   filter  words:u8 ttl:f64 block_bytes:f64
 

@@ -67,7 +67,7 @@ compiled_rule compile_rule(const std::string& where, kind k, const rule& r) {
     auto made = visit(k, [&]<class K>(K) { return K::compile(where, r); });
     made.kind = k;
     if (r.has_initial())
-        made.initial = (r.capacity() - r.initial()) * (made.full / r.capacity());
+        made.initial = (r.capacity() - r.initial()) * (made.debt_limit / r.capacity());
     return made;
 }
 
@@ -78,7 +78,7 @@ bool is_reserved_tag(std::uint32_t tag) noexcept {
 void append_rule(compiled_policy& to, const compiled_rule& l) noexcept {
     to.can_reserve = (to.size == 0 || to.can_reserve) && can_reserve(l.kind);
     to.limits[to.size++] = l;
-    to.slots = to.size;
+    to.state_count = to.size;
     to.has_log = to.has_log || is_log(l);
     to.has_distinct = to.has_distinct || has_sketch(l);
     to.has_slots = to.has_slots || has_slots(l);
@@ -89,16 +89,16 @@ void append_lockout(compiled_policy& to, const std::string& where, std::int64_t 
     auto l = compile_rule(where, kind::lockout, {algorithm{}, 1, period, 1});
     l.tag = lockout_tag();
     l.shadow = to.shadow;
-    to.limits[to.slots++] = l;
+    to.limits[to.state_count++] = l;
 }
 
 void pack(compiled_policy& made) noexcept {
     made.packed = true;
     made.can_reserve = false;
-    for (std::uint32_t i = 0; i < made.slots; ++i) {
+    for (std::uint32_t i = 0; i < made.state_count; ++i) {
         auto& l = made.limits[i];
         if (i < made.size)
-            l.most = l.full;
+            l.debt_max = l.debt_limit;
         // With `initially` a state is kept until it is equivalent to that of a new key.
         const auto times = l.initial == starts_full ? 1 : 2;
         made.generation = std::max(made.generation, times * full_recovery(l));

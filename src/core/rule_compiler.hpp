@@ -76,8 +76,8 @@ void pack(compiled_policy& made) noexcept;
 [[nodiscard]] inline compiled_rule make_window(const rule& r, std::int64_t period) noexcept {
     return {.capacity = r.count(),
             .num = steps_mark + period,
-            .full = r.count(),
-            .most = std::max(r.count(), max_ticks),
+            .debt_limit = r.count(),
+            .debt_max = std::max(r.count(), max_ticks),
             .period = period,
             .count = r.count()};
 }

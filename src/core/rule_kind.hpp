@@ -39,7 +39,7 @@ enum class kind : std::uint8_t {
     log,
     distinct,
     lockout,    ///< denies for a period after each grant: prevent_duplicate
-    concurrent, ///< places that holders take and give back
+    concurrent, ///< slots that holders take and give back
 };
 inline constexpr auto kind_count = static_cast<std::size_t>(kind::concurrent) + 1;
 

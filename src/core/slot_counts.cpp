@@ -15,12 +15,12 @@ namespace colimit::core {
 namespace {
 
 [[nodiscard]] std::int64_t lease_of(const compiled_policy& rules) noexcept {
-    return rules.limits[slots_of(rules)].period;
+    return rules.limits[slot_rule_of(rules)].period;
 }
 
 } // namespace
 
-std::size_t slots_of(const compiled_policy& rules) noexcept {
+std::size_t slot_rule_of(const compiled_policy& rules) noexcept {
     BOOST_ASSERT(rules.has_slots);
     const auto all = rules.rules();
     return static_cast<std::size_t>(std::ranges::find_if(all, has_slots) - all.begin());
@@ -51,24 +51,24 @@ bool apply_before(slot_set& set, const compiled_policy& rules,
 void report_counts(const slot_set& set, const compiled_policy& rules, const call_request& request,
                    std::span<rule_state> states) noexcept {
     const auto now = request.now;
-    const auto place = slots_of(rules);
-    const auto& l = rules.limits[place];
+    const auto rule = slot_rule_of(rules);
+    const auto& l = rules.limits[rule];
     const auto holds = traits_of(request.verb).has_holder && set.holds(request.member, now);
     const auto acquires = request.verb == verb::acquire;
     const auto holders = set.count(now);
     const auto others = holders - (acquires && holds ? 1 : 0);
-    states[place] = {.t = set.last_end(now, l.period),
-                     .debt = others,
-                     .num = acquires ? set.next_token(now)
-                            : request.verb == verb::renew && holds
-                                ? std::max<std::int64_t>(1, set.token())
-                                : 0,
-                     .capacity = others < l.full ? 0 : set.free_at(now, l.full, l.period)};
+    states[rule] = {
+        .t = set.last_end(now, l.period),
+        .debt = others,
+        .num = acquires                               ? set.next_token(now)
+               : request.verb == verb::renew && holds ? std::max<std::int64_t>(1, set.token())
+                                                      : 0,
+        .capacity = others < l.debt_limit ? 0 : set.free_at(now, l.debt_limit, l.period)};
 }
 
 bool lacks_memory(const compiled_policy& rules, std::span<const rule_state> states,
                   const call_request& request) noexcept {
-    return request.verb == verb::acquire && states[slots_of(rules)].num == 0;
+    return request.verb == verb::acquire && states[slot_rule_of(rules)].num == 0;
 }
 
 bool apply_after(slot_set& set, const compiled_policy& rules, const call_request& request,
@@ -91,7 +91,7 @@ std::uint64_t fencing_token(const compiled_policy& rules, std::span<const rule_s
                             const call_request& request, const decision& result) noexcept {
     if (request.verb != verb::acquire || !result.allowed())
         return 0;
-    return static_cast<std::uint64_t>(states[slots_of(rules)].num);
+    return static_cast<std::uint64_t>(states[slot_rule_of(rules)].num);
 }
 
 } // namespace colimit::core

@@ -116,15 +116,15 @@ std::size_t slot_set::ended(std::int64_t t) const noexcept {
 }
 
 /// Returns the holder with so many before it, by the end of leases.
-slot_set::index slot_set::at(std::size_t place) const noexcept {
-    BOOST_ASSERT(place < size());
+slot_set::index slot_set::at(std::size_t position) const noexcept {
+    BOOST_ASSERT(position < size());
     for (auto i = roots_[by_end];;) {
         const auto& children = nodes_[i].children[by_end];
         const auto before = std::size_t{size_of(children[0])};
-        if (place == before)
+        if (position == before)
             return i;
-        i = children[place < before ? 0 : 1];
-        place -= place < before ? 0 : before + 1;
+        i = children[position < before ? 0 : 1];
+        position -= position < before ? 0 : before + 1;
     }
 }
 

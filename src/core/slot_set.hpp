@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The holders of the places of a `concurrent` rule, in process: the twin of the script's sorted
-// set. A holder is an id and the end of its lease; its place is taken until then. The set also has
+// The holders of the slots of a `concurrent` rule, in process: the twin of the script's sorted
+// set. A holder is an id and the end of its lease; its slot is taken until then. The set also has
 // the last fencing token.
 //
 // A lease that ends later than one lease after `now` was stored by a longer version of the rule, or
 // before the clock was set back. It counts as if it ended then, and `shorten` makes it end then:
-// so no place is blocked for longer than one lease after the clock was set back.
+// so no slot is blocked for longer than one lease after the clock was set back.
 //
 // A set may have `limits::max_concurrent` holders, each of which is renewed in each third of a
 // lease. So they are in two search trees: by the end of their leases, with the number of holders in
@@ -73,7 +73,7 @@ class slot_set {
     /// Makes leases end at most one lease after `now`. Returns whether it found longer ones.
     bool shorten(std::int64_t now, std::int64_t lease) noexcept;
     /// Forgets ended leases, and gives a holder a new one and the next token. A holder that `holds`
-    /// keeps one place. `make_room` returned true.
+    /// keeps one slot. `make_room` returned true.
     void add(std::string_view id, std::int64_t now, std::int64_t lease) noexcept;
     /// Gives a new lease to a holder that `holds`.
     void extend(std::string_view id, std::int64_t now, std::int64_t lease) noexcept;
@@ -107,7 +107,7 @@ class slot_set {
 
     [[nodiscard]] bool has_room(std::int64_t now) const noexcept;
     [[nodiscard]] std::size_t ended(std::int64_t t) const noexcept;
-    [[nodiscard]] index at(std::size_t place) const noexcept;
+    [[nodiscard]] index at(std::size_t position) const noexcept;
     [[nodiscard]] index find(std::string_view id) const noexcept;
     void insert(std::string_view id, std::int64_t end) noexcept;
     void erase(index removed) noexcept;

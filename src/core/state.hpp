@@ -22,10 +22,10 @@
 //   distinct          num: members, with the member of the call
 //   log               t: time of the newest event, or 0; debt: tokens used; capacity: when
 //                     `at_least` fits, or 0 if it fits now; num: the same after a recorded denial
-//   concurrent        t: when the last lease ends, or 0; debt: holders; capacity: when a place
+//   concurrent        t: when the last lease ends, or 0; debt: holders; capacity: when a slot
 //                     becomes free, or 0 if one is; num: for `acquire` the fencing token, if it is
 //                     granted, or 0 if there is no memory for it; for `renew` that of the last
-//                     grant, or 0 if the holder has lost its place. For `acquire`, debt and
+//                     grant, or 0 if the holder has lost its slot. For `acquire`, debt and
 //                     capacity are without the holder that asks
 
 #pragma once
@@ -36,6 +36,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace colimit::core {
 
@@ -82,9 +83,14 @@ struct key_header {
     rule_state block{}; ///< a lockout; num is 0 if the key is not blocked
 };
 
-/// The state of a key under a policy: one state per slot, in the order of the compiled policy.
+/// The state of a key under a policy: one state per limit, in the order of the compiled policy.
 struct key_state : key_header {
-    std::array<rule_state, max_slots> states{};
+    std::array<rule_state, max_states> states{};
+
+    /// Returns the states that the policy has.
+    [[nodiscard]] std::span<rule_state> of(const compiled_policy& rules) noexcept {
+        return {states.data(), rules.state_count};
+    }
 };
 
 } // namespace colimit::core

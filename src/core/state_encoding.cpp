@@ -31,9 +31,9 @@ class number_writer {
     char* at_;
 };
 
-/// Calls `f` with the tag, the numbers and the state of each slot that a value has.
-void for_each_slot(const compiled_policy& rules, const key_state& state, auto f) {
-    for (std::uint32_t i = 0; i < rules.slots; ++i) {
+/// Calls `f` with the tag, the numbers and each state that a value has.
+void for_each_state(const compiled_policy& rules, const key_state& state, auto f) {
+    for (std::uint32_t i = 0; i < rules.state_count; ++i) {
         const auto& l = rules.limits[i];
         const auto& s = state.states[i];
         if (!is_elsewhere(l))
@@ -43,15 +43,15 @@ void for_each_slot(const compiled_policy& rules, const key_state& state, auto f)
         f(block_tag, state.block.num, state.block);
 }
 
-/// Reads the rule's slot, if there is one: usually at its index, elsewhere after the policy's rules
-/// changed. If a corrupt value has a tag twice, the first one counts, as in the script. Returns
-/// false if its numbers are not a valid state.
-[[nodiscard]] bool read_slot_of(std::uint32_t tag, std::string_view value,
-                                rule_state& into) noexcept {
-    const auto slots = (value.size() - value_head_bytes) / value_slot_bytes;
+/// Reads the rule's state, if there is one: usually at its index, elsewhere after the policy's
+/// rules changed. If a corrupt value has a tag twice, the first one counts, as in the script.
+/// Returns false if its numbers are not a valid state.
+[[nodiscard]] bool read_state_of(std::uint32_t tag, std::string_view value,
+                                 rule_state& into) noexcept {
+    const auto count = (value.size() - value_head_bytes) / value_state_bytes;
     const auto* fixed = value.data() + value_head_bytes;
-    const auto* moving = fixed + fixed_bytes * slots;
-    for (std::size_t i = 0; i < slots; ++i, fixed += fixed_bytes, moving += moving_bytes)
+    const auto* moving = fixed + fixed_bytes * count;
+    for (std::size_t i = 0; i < count; ++i, fixed += fixed_bytes, moving += moving_bytes)
         if (detail::read_number<std::uint32_t>(fixed) == tag)
             return read_whole(moving, 0, into.t) && read_whole(moving + 8, 0, into.debt) &&
                    read_whole(fixed + 4, 1, into.num) && read_whole(fixed + 12, 0, into.capacity);
@@ -60,7 +60,7 @@ void for_each_slot(const compiled_policy& rules, const key_state& state, auto f)
 
 [[nodiscard]] bool has_shape(std::string_view value) noexcept {
     return value.size() > value_head_bytes && value.size() <= max_value_bytes &&
-           (value.size() - value_head_bytes) % value_slot_bytes == 0;
+           (value.size() - value_head_bytes) % value_state_bytes == 0;
 }
 
 } // namespace
@@ -86,11 +86,11 @@ key_state decode_value(const compiled_policy& rules,
         const auto* at = value->data();
         state.stale = !read_whole(at, 0, s.t) || !read_whole(at + 8, 0, s.debt);
         s.num = rules.limits[0].num;
-        s.capacity = rules.limits[0].marked;
+        s.capacity = rules.limits[0].stored_capacity;
     } else {
-        state.stale = !has_shape(*value) || !read_slot_of(block_tag, *value, state.block);
-        for (std::uint32_t i = 0; i < rules.slots && !state.stale; ++i)
-            state.stale = !read_slot_of(rules.limits[i].tag, *value, state.states[i]);
+        state.stale = !has_shape(*value) || !read_state_of(block_tag, *value, state.block);
+        for (std::uint32_t i = 0; i < rules.state_count && !state.stale; ++i)
+            state.stale = !read_state_of(rules.limits[i].tag, *value, state.states[i]);
     }
     if (state.stale) {
         state.states = {};
@@ -101,13 +101,13 @@ key_state decode_value(const compiled_policy& rules,
 
 encoded_value::encoded_value(const compiled_policy& rules, const key_state& state,
                              std::int64_t expires) noexcept {
-    auto slots = std::size_t{0};
-    for_each_slot(rules, state, [&](auto...) { ++slots; });
-    size_ = value_head_bytes + slots * value_slot_bytes;
+    auto count = std::size_t{0};
+    for_each_state(rules, state, [&](auto...) { ++count; });
+    size_ = value_head_bytes + count * value_state_bytes;
     number_writer{bytes_.data()}.number(expires);
     auto fixed = number_writer{bytes_.data() + value_head_bytes};
-    auto moving = number_writer{bytes_.data() + value_head_bytes + slots * fixed_bytes};
-    for_each_slot(rules, state, [&](std::uint32_t tag, std::int64_t num, const rule_state& s) {
+    auto moving = number_writer{bytes_.data() + value_head_bytes + count * fixed_bytes};
+    for_each_state(rules, state, [&](std::uint32_t tag, std::int64_t num, const rule_state& s) {
         fixed.tag(tag);
         fixed.number(num);
         fixed.number(s.capacity);
@@ -117,7 +117,7 @@ encoded_value::encoded_value(const compiled_policy& rules, const key_state& stat
 }
 
 bool has_brief_values(const compiled_policy& rules) noexcept {
-    return rules.packed && rules.slots == 1 && has_fixed_numbers(rules.limits[0].kind);
+    return rules.packed && rules.state_count == 1 && has_fixed_numbers(rules.limits[0].kind);
 }
 
 brief_numbers brief_numbers_of(const compiled_policy& rules) noexcept {
@@ -127,17 +127,17 @@ brief_numbers brief_numbers_of(const compiled_policy& rules) noexcept {
     auto write = number_writer{numbers.data()};
     write.tag(rules.limits[0].tag);
     write.number(rules.limits[0].num);
-    write.number(rules.limits[0].marked);
+    write.number(rules.limits[0].stored_capacity);
     return numbers;
 }
 
-bool has_only_own_slots(const compiled_policy& rules, std::string_view value,
-                        const key_state& state) noexcept {
+bool has_only_own_states(const compiled_policy& rules, std::string_view value,
+                         const key_state& state) noexcept {
     const auto is_stored = [](const rule_state& s) { return s.num != 0; };
-    const auto own = std::span{state.states}.first(rules.slots);
-    const auto slots = rules.slots + (is_stored(state.block) ? 1U : 0U);
+    const auto own = std::span{state.states}.first(rules.state_count);
+    const auto count = rules.state_count + (is_stored(state.block) ? 1U : 0U);
     return !state.stale && std::ranges::all_of(own, is_stored) &&
-           value.size() == value_head_bytes + slots * value_slot_bytes;
+           value.size() == value_head_bytes + count * value_state_bytes;
 }
 
 } // namespace colimit::core

@@ -3,9 +3,9 @@
 // The value of a key as bytes. All numbers are little-endian; those of the arithmetic are doubles
 // (f64), which hold them exactly.
 //
-//   value  expires:f64, then for each slot except logs  tag:u32 num:f64 capacity:f64  and, if
+//   value  expires:f64, then for each limit except logs  tag:u32 num:f64 capacity:f64  and, if
 //          the key is blocked, one more; then for each of them  t:f64 debt:f64
-//   brief  of one slot that is packed, unless it is a counter's: t:f64 debt:f64, where the head of
+//   brief  of one limit that is packed, unless it is a counter's: t:f64 debt:f64, where the head of
 //          the shard has tag, num and capacity
 //
 // A value of one rule has 44 bytes, the longest string that Redis stores in one allocation with its
@@ -34,16 +34,16 @@
 
 namespace colimit::core {
 
-/// The tag of the slot with the end of a key's block: FNV-1a of a family that no rule has.
+/// The tag of the state with the end of a key's block: FNV-1a of a family that no rule has.
 inline constexpr std::uint32_t block_tag = 0xee0c38eaU;
 
 inline constexpr std::size_t value_head_bytes = 8;
 inline constexpr std::size_t fixed_bytes = 20;  ///< tag, num and capacity
 inline constexpr std::size_t moving_bytes = 16; ///< t and debt, all of a brief value
-inline constexpr std::size_t value_slot_bytes = fixed_bytes + moving_bytes;
-/// All slots of a policy, and a block.
+inline constexpr std::size_t value_state_bytes = fixed_bytes + moving_bytes;
+/// All states of a policy, and a block.
 inline constexpr std::size_t max_value_bytes =
-    value_head_bytes + (max_slots + 1) * value_slot_bytes;
+    value_head_bytes + (max_states + 1) * value_state_bytes;
 
 /// Reads a whole number (f64) from `least` to 2^53 - 1. Returns false for all else: fractions, NaN,
 /// infinities.
@@ -53,11 +53,12 @@ inline constexpr std::size_t max_value_bytes =
 [[nodiscard]] key_state decode_value(const compiled_policy& rules,
                                      std::optional<std::string_view> value) noexcept;
 
-/// Returns whether a value has the policy's slots, and perhaps a block, and nothing else. The value
-/// of a key with a name of its own may have other slots, as the policy's rules may have changed.
+/// Returns whether a value has the policy's states, and perhaps a block, and nothing else. The
+/// value of a key with a name of its own may have other states, as the policy's rules may have
+/// changed.
 /// @param state that of the value
-[[nodiscard]] bool has_only_own_slots(const compiled_policy& rules, std::string_view value,
-                                      const key_state& state) noexcept;
+[[nodiscard]] bool has_only_own_states(const compiled_policy& rules, std::string_view value,
+                                       const key_state& state) noexcept;
 
 /// The value of a key, without memory from the heap.
 class encoded_value {
@@ -82,7 +83,7 @@ class encoded_value {
 /// brief.
 using brief_numbers = std::array<char, fixed_bytes>;
 
-/// Returns whether the states of the policy's only slot have the same numbers, so that values omit
+/// Returns whether the states of the policy's only limit have the same numbers, so that values omit
 /// them.
 [[nodiscard]] bool has_brief_values(const compiled_policy& rules) noexcept;
 [[nodiscard]] brief_numbers brief_numbers_of(const compiled_policy& rules) noexcept;

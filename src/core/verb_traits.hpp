@@ -37,7 +37,7 @@ struct verb_traits {
     bool gives_back = false;      ///< returns quota
     bool moves_quota = false;     ///< moves quota from or to its caller; others affect all callers
     bool may_have_id = false;     ///< may be made again with the same id, and is charged once
-    bool has_holder = false;      ///< of a place of a `concurrent` rule
+    bool has_holder = false;      ///< of a slot of a `concurrent` rule
     bool counts_member = false;   ///< counts a member, if its cost is not 0
     bool has_duration = false;    ///< its cost is a duration
     bool outlasts_limits = false; ///< its effect may outlast the recovery of the rules from limits

@@ -59,9 +59,9 @@ namespace colimit::core::versions {
 /// Returns the debt at which the debt of another version saturates: that of 366 days.
 /// @param longest 366 days in the steps in which the rule is repaid
 /// @param each the ticks that a step repays
-[[nodiscard]] constexpr std::int64_t most_of_other(std::int64_t full, std::int64_t longest,
-                                                   std::int64_t each) noexcept {
-    return std::max(full, product_up_to(max_ticks, longest, each));
+[[nodiscard]] constexpr std::int64_t
+debt_max_of_other(std::int64_t debt_limit, std::int64_t longest, std::int64_t each) noexcept {
+    return std::max(debt_limit, product_up_to(max_ticks, longest, each));
 }
 
 /// Returns the debt that is left after `steps`, each of which repays `each`.
@@ -78,16 +78,16 @@ namespace colimit::core::versions {
 /// Sets view and surplus.
 constexpr void show(const compiled_rule& l, rule_state& s, std::int64_t view,
                     std::int64_t whole) noexcept {
-    const auto is_reserved = s.capacity == 0 && view > l.full;
+    const auto is_reserved = s.capacity == 0 && view > l.debt_limit;
     s.debt = view;
     s.num = l.num;
-    s.capacity = whole > view ? view - whole : is_reserved ? 0 : l.marked;
+    s.capacity = whole > view ? view - whole : is_reserved ? 0 : l.stored_capacity;
 }
 
 /// Returns the view of the whole debt at the time at which it was stored.
 [[nodiscard]] constexpr std::int64_t counted(const compiled_rule& l, const rule_state& s,
                                              std::int64_t whole) noexcept {
-    return s.capacity == 0 ? whole : std::min(whole, l.full);
+    return s.capacity == 0 ? whole : std::min(whole, l.debt_limit);
 }
 
 /// Sets view and surplus after `steps`, each of which has repaid `each` of the stored debt.
@@ -101,7 +101,7 @@ constexpr void repay(const compiled_rule& l, rule_state& s, std::int64_t whole, 
 constexpr void owe(const compiled_rule& l, rule_state& s, std::int64_t view, std::int64_t whole,
                    bool is_bucket) noexcept {
     const auto num = s.num; // determines whose boundary an aligned bucket waits for
-    const auto all = view > l.full && num == l.num && is_bucket;
+    const auto all = view > l.debt_limit && num == l.num && is_bucket;
     show(l, s, all ? whole : counted(l, s, whole), whole);
     s.num = num;
 }
@@ -111,12 +111,13 @@ constexpr void fold(const compiled_rule& l, rule_state& s) noexcept {
     if (s.capacity >= 0)
         return;
     s.debt -= s.capacity;
-    s.capacity = s.debt <= l.full ? l.marked : ceil_div(s.debt, ticks_per_token(s.num));
+    s.capacity =
+        s.debt <= l.debt_limit ? l.stored_capacity : ceil_div(s.debt, ticks_per_token(s.num));
 }
 
 /// Returns whether a stored state has the rule's own form, of which all debt counts.
 [[nodiscard]] constexpr bool is_own(const compiled_rule& l, const rule_state& s) noexcept {
-    return s.num == l.num && s.capacity == l.marked;
+    return s.num == l.num && s.capacity == l.stored_capacity;
 }
 
 /// Returns a state that is at no time less strict than either of two states. Of the form of another
@@ -125,13 +126,13 @@ constexpr void fold(const compiled_rule& l, rule_state& s) noexcept {
 [[nodiscard]] constexpr rule_state stricter_of_others(const compiled_rule& l, const rule_state& a,
                                                       const rule_state& b, auto is_own) noexcept {
     const auto counts_above = [&](const rule_state& s) {
-        return s.debt > l.full && (s.capacity == 0 || is_own(s));
+        return s.debt > l.debt_limit && (s.capacity == 0 || is_own(s));
     };
     auto both = larger(a, b);
     if (counts_above(a) || counts_above(b))
         both.capacity = 0;
-    else if (both.debt <= l.full)
-        both.capacity = l.marked;
+    else if (both.debt <= l.debt_limit)
+        both.capacity = l.stored_capacity;
     else
         both.capacity = ceil_div(both.debt, ticks_per_token(both.num));
     return both;

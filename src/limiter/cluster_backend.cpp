@@ -81,7 +81,7 @@ cluster_backend::member* cluster_backend::find_member(const redis::host_port& se
     return known == members_.end() ? nullptr : &*known;
 }
 
-/// Returns the node for this server, and connects it if there is none yet; `homeless` if it may not
+/// Returns the node for this server, and connects it if there is none yet; `unrouted` if it may not
 /// be connected to, or there are too many.
 cluster_backend::member& cluster_backend::member_at(const redis::host_port& server) {
     if (auto* known = find_member(server))
@@ -90,10 +90,10 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
                                    [](const member& m) { return !m.server; });
     if (free == members_.end() && members_.size() == most_members(tags_)) {
         reroute_later();
-        return homeless();
+        return unrouted();
     }
-    if (!finder_.may_connect(server))
-        return homeless();
+    if (!finder_.admit(server))
+        return unrouted();
     auto& m = free != members_.end() ? *free : add_member();
     auto where = where_.at(server);
     m.server = server; // from here on nothing throws
@@ -102,7 +102,7 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
     return m;
 }
 
-/// Returns the node that serves the group; `homeless` if none is known.
+/// Returns the node that serves the group; `unrouted` if none is known.
 cluster_backend::member& cluster_backend::member_of(std::size_t group) {
     if (route_[group] != nullptr)
         return *route_[group];
@@ -110,7 +110,7 @@ cluster_backend::member& cluster_backend::member_of(std::size_t group) {
     if (const auto* owner = finder_.map().owner(slot)) {
         if (is_in_call_ && settings_.advanced.may_connect && find_member(*owner) == nullptr) {
             reroute_at(steady_now()); // it runs on the executor
-            return homeless();
+            return unrouted();
         }
         route_[group] = &member_at(*owner);
         return *route_[group];
@@ -119,9 +119,9 @@ cluster_backend::member& cluster_backend::member_of(std::size_t group) {
         reports().problems().note_own(errc::unavailable, phase::script,
                                       "no node of the cluster serves slot", std::to_string(slot));
         finder_.request();
-        route_[group] = &homeless();
+        route_[group] = &unrouted();
     }
-    return homeless();
+    return unrouted();
 }
 
 stage_result cluster_backend::start(operation& op, std::string_view key,
@@ -146,27 +146,27 @@ redis_node* cluster_backend::node_for(const operation& op, std::string_view key,
                 ? tags_.of(op.checks.front().key)
                 : redis::script_batch::group_of(tags_, **policy, key, op.request.verb);
         const auto& m = member_of(group);
-        return is_refused(group, m) ? nullptr : m.node;
+        return try_refuse(group, m) ? nullptr : m.node;
     } catch (const std::bad_alloc&) {
         reroute_later();
-        return homeless().node;
+        return unrouted().node;
     }
 }
 
-/// Returns whether a call ends at once, as those before it were rejected or had no node.
-bool cluster_backend::is_refused(std::size_t group, const member& m) {
-    const auto has_no_node = route_[group] == &homeless();
+/// Refuses a call, which then ends at once, if those before it were rejected or had no node.
+bool cluster_backend::try_refuse(std::size_t group, const member& m) {
+    const auto has_no_node = route_[group] == &unrouted();
     if (!has_no_node && !retries_.is_any_open())
         return false;
     const auto now = steady_now();
     if (has_no_node && retries_.is_open(group)) { // an attempt would wait for the next map in vain
-        if (!retries_.refuses(group, now)) {
+        if (!retries_.try_refuse(group, now)) {
             retries_.reject(group, now, true);
             finder_.request();
         }
         return true;
     }
-    if (retries_.refuses(group, now) || retries_.refuses(m.number, now))
+    if (retries_.try_refuse(group, now) || retries_.try_refuse(m.number, now))
         return true;
     if (has_no_node)
         retries_.reject(group, now, true);
@@ -179,7 +179,7 @@ redis::script_queue* cluster_backend::next_queue(member& from, std::size_t group
     if (is_parked) {
         if (retries_.is_open(group) ||
             retries_.is_open(to.number)) // of a node's, its reply decides
-            return &from == &homeless() ? nullptr : from.calls;
+            return &from == &unrouted() ? nullptr : from.calls;
         const auto now = steady_now();
         if (retries_.is_pausing(group, now) || retries_.is_pausing(to.number, now))
             return from.calls;
@@ -205,7 +205,7 @@ void cluster_backend::move_waiting(member& from) noexcept {
             from.calls->move_deadlines(*to.calls);
             schedule_flush(*to.node);
         }
-    if (&from == &homeless() && !from.calls->done.empty())
+    if (&from == &unrouted() && !from.calls->done.empty())
         take_events(*from.node);
 }
 
@@ -228,22 +228,22 @@ void cluster_backend::reroute_later() noexcept {
 }
 
 void cluster_backend::on_map() {
-    homeless().node->connection.stop_counting();
-    take_events(*homeless().node);
+    unrouted().node->connection.stop_counting();
+    take_events(*unrouted().node);
     retries_.hurry_all(steady_now());
     reroute();
     update_ready();
 }
 
 void cluster_backend::on_no_map(errc why) {
-    homeless().node->connection.count_miss();
-    homeless().node->connection.await_address(why);
-    take_events(*homeless().node);
+    unrouted().node->connection.count_miss();
+    unrouted().node->connection.await_address(why);
+    take_events(*unrouted().node);
     update_ready();
 }
 
-/// Another node may serve what this one has served.
-void cluster_backend::doubt(const redis_node& node) noexcept {
+/// Called when another node may serve what this one has served.
+void cluster_backend::request_map(const redis_node& node) noexcept {
     const auto is_needed = [&](const member& m) { return m.node == &node && m.server; };
     if (!is_closed_ && std::ranges::any_of(members_, is_needed))
         finder_.request();
@@ -252,7 +252,7 @@ void cluster_backend::doubt(const redis_node& node) noexcept {
 // Time
 
 void cluster_backend::wake_at(std::int64_t at) noexcept {
-    if (!is_closed_ && !timer_.rings_by(at))
+    if (!is_closed_ && !timer_.expires_by(at))
         timer_.set(at, life().lock());
 }
 
@@ -287,15 +287,15 @@ void cluster_backend::release_members() {
         }
         m.server.reset();
         retries_.drop(m.number);
-        m.node->connection.rest();
+        m.node->connection.suspend();
         take_events(*m.node);
     }
 }
 
 // State
 
-/// All masters that serve one of the groups are connected.
-bool cluster_backend::is_ready() {
+/// Connects to all masters that serve one of the groups. Returns whether all are connected.
+bool cluster_backend::try_ready() {
     if (!finder_.has_map())
         return false;
     auto is_each_ready = true;

@@ -18,16 +18,16 @@ constexpr std::size_t most_redirections = 5;
 } // namespace
 
 /// Keeps a batch for a pause, or ends it if that was in vain too often: no node takes it now.
-redis::batch_destination cluster_backend::park(std::size_t because_of, bool counts) {
+redis::batch_destination cluster_backend::retry_later(std::size_t because_of, bool counts) {
     const auto now = steady_now();
     retries_.reject(because_of, now, counts);
-    schedule_flush(*homeless().node); // which sets the timer for deadlines, and tells the state
+    schedule_flush(*unrouted().node); // which sets the timer for deadlines, and tells the state
     if (retries_.is_open(because_of)) {
         reroute_at(now); // others wait for it, too
         return {.error = errc::unavailable};
     }
     reroute_at(retries_.next_end(now));
-    return {.queue = homeless().calls, .parked = true};
+    return {.queue = unrouted().calls, .parked = true};
 }
 
 redis::batch_destination cluster_backend::redirect(const redis::script_queue& from,
@@ -37,7 +37,7 @@ redis::batch_destination cluster_backend::redirect(const redis::script_queue& fr
         return route_of(*sender, what);
     } catch (const std::bad_alloc&) {
         reroute_later();
-        return {.queue = homeless().calls, .parked = true};
+        return {.queue = unrouted().calls, .parked = true};
     }
 }
 
@@ -68,7 +68,7 @@ redis::batch_destination cluster_backend::wait_for(const member& from,
         {.code = errc::unavailable, .phase = phase::script, .text = what.error});
     finder_.request();
     const auto is_about_slot = is_moving || what.error.starts_with("CLUSTERDOWN Hash slot");
-    return park(is_about_slot ? what.group : from.number, !is_moving);
+    return retry_later(is_about_slot ? what.group : from.number, !is_moving);
 }
 
 /// Returns the server to which a node sends a batch; nullopt if that cannot be known.
@@ -95,7 +95,7 @@ redis::batch_destination cluster_backend::route_of(const member& from,
     if (!target) {
         report_slot("the node that is named for a slot has no host name; slot ", to->slot,
                     what.error);
-        return park(what.group, true);
+        return retry_later(what.group, true);
     }
     if (to->kind == redis::redirection_kind::moved && finder_.apply_moved(to->slot, *target)) {
         retries_.hurry(what.group, steady_now());
@@ -105,7 +105,7 @@ redis::batch_destination cluster_backend::route_of(const member& from,
         const auto sender = from.server ? to_string(*from.server) : std::string{};
         report_slot("nodes do not agree about the owner of slot ", to->slot,
                     sender + " sends calls to " + to_string(*target) + ", which sends them on");
-        return park(what.group, true);
+        return retry_later(what.group, true);
     }
     auto& m = member_at(*target);
     schedule_flush(*m.node);

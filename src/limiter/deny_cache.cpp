@@ -27,18 +27,19 @@ using std::chrono::microseconds;
     return clock == store_clock && !p.compiled.has_distinct && !p.compiled.counts_denied;
 }
 
-[[nodiscard]] deny_cache_slot slot_of(const hash::digest& key, const policy_data& p) noexcept {
+[[nodiscard]] deny_cache_position position_of(const hash::digest& key,
+                                              const policy_data& p) noexcept {
     return {.low = key.low, .high = key.high, .rules = p.fingerprint, .is_known = true};
 }
 
 } // namespace
 
-deny_cache::deny_cache(std::size_t most, std::int64_t max_age, clock now)
-    : now_(now), max_age_(max_age), table_(most) {}
+deny_cache::deny_cache(std::size_t capacity, std::int64_t max_age, clock now)
+    : now_(now), max_age_(max_age), table_(capacity) {}
 
-deny_cache_slot deny_cache::begin_check(const hash::digest& key, const policy_data& p,
-                                        const check_options& options) noexcept {
-    auto at = slot_of(key, p);
+deny_cache_position deny_cache::begin_check(const hash::digest& key, const policy_data& p,
+                                            const check_options& options) noexcept {
+    auto at = position_of(key, p);
     at.is_open = is_remembered(p, clock_of(options.now));
     at.changes = changes_of(at);
     if (const auto* d = find(at); d != nullptr && d->rules != at.rules)
@@ -46,8 +47,8 @@ deny_cache_slot deny_cache::begin_check(const hash::digest& key, const policy_da
     return at;
 }
 
-bool deny_cache::answer(operation& op, const hash::digest& key, const policy_data& p) noexcept {
-    auto& at = op.denied_at = slot_of(key, p);
+bool deny_cache::try_decide(operation& op, const hash::digest& key, const policy_data& p) noexcept {
+    auto& at = op.denied_at = position_of(key, p);
     const auto asks = core::traits_of(op.request.verb).tests_amount;
     // A call with an id may have been decided long ago.
     at.is_open = is_remembered(p, op.request.now) && !op.request.has_id;
@@ -102,7 +103,7 @@ void deny_cache::note(const operation& op, std::int64_t replied_at) noexcept {
                                 .result = op.result});
 }
 
-void deny_cache::note_check(const operation& op, const check_item& c, const deny_cache_slot& at,
+void deny_cache::note_check(const operation& op, const check_item& c, const deny_cache_position& at,
                             std::int64_t replied_at) noexcept {
     on_reply(at, {.may_change = true,
                   .may_replace = true,
@@ -115,14 +116,14 @@ void deny_cache::note_check(const operation& op, const check_item& c, const deny
 }
 
 /// Returns whether the reply is a denial that other calls may be given.
-bool deny_cache::is_denial(const deny_cache_slot& at, const reply_event& e) noexcept {
+bool deny_cache::is_denial(const deny_cache_position& at, const reply_event& e) noexcept {
     return at.is_open && e.result.outcome == outcome::denied &&
            e.result.source == decision_source::store && at.changes == changes_of(at);
 }
 
 /// Returns whether both decisions are about one state at one instant, and the cached denial covers
 /// more costs.
-bool deny_cache::is_same_instant(const denial& d, const deny_cache_slot& at,
+bool deny_cache::is_same_instant(const denial& d, const deny_cache_position& at,
                                  const reply_event& e) noexcept {
     const auto& r = e.result;
     const auto changed = !e.may_replace || (e.may_change && r.granted > 0);
@@ -135,7 +136,7 @@ std::int64_t deny_cache::end_of(const reply_event& e) const noexcept {
     return e.sent_at + std::min(max_age_, minus_clock_tolerance(e.result.retry_after.count()));
 }
 
-void deny_cache::on_reply(const deny_cache_slot& at, const reply_event& e) noexcept {
+void deny_cache::on_reply(const deny_cache_position& at, const reply_event& e) noexcept {
     const auto* known = find(at);
     if (e.ec) {
         if (!e.may_change)
@@ -155,7 +156,7 @@ void deny_cache::on_reply(const deny_cache_slot& at, const reply_event& e) noexc
     }
 }
 
-void deny_cache::insert(const deny_cache_slot& at, const reply_event& e) {
+void deny_cache::insert(const deny_cache_position& at, const reply_event& e) {
     auto& to =
         *table_.find_or_insert(at.low, at.high, [](const denial& other) { return other.ends; });
     const auto& d = e.result;

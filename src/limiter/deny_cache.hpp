@@ -40,20 +40,20 @@ class deny_cache {
   public:
     using clock = std::int64_t (*)() noexcept;
 
-    /// @param most denials, at least 1. Memory is allocated with the first of them.
+    /// @param capacity denials, at least 1. Memory is allocated with the first of them.
     /// @param max_age of a denial, in microseconds
     /// @param now the clock of `operation::sent_at`, in microseconds
-    deny_cache(std::size_t most, std::int64_t max_age, clock now);
+    deny_cache(std::size_t capacity, std::int64_t max_age, clock now);
 
     /// Called before a call: returns true if the cache decides it, in `op.result`. Removes entries
     /// that the call invalidates.
-    [[nodiscard]] bool answer(operation& op, const hash::digest& key,
-                              const policy_data& p) noexcept;
+    [[nodiscard]] bool try_decide(operation& op, const hash::digest& key,
+                                  const policy_data& p) noexcept;
 
     /// Called before a check of `allow_all`, which always goes to the store: removes a denial under
     /// other rules.
-    [[nodiscard]] deny_cache_slot begin_check(const hash::digest& key, const policy_data& p,
-                                              const check_options& options) noexcept;
+    [[nodiscard]] deny_cache_position begin_check(const hash::digest& key, const policy_data& p,
+                                                  const check_options& options) noexcept;
 
     /// Called when a call has ended, with a reply or with an error.
     /// @param replied_at when it ended
@@ -61,7 +61,7 @@ class deny_cache {
 
     /// Like `note`, for a check of `op`, which is an `allow_all`.
     /// @param at from `begin_check`
-    void note_check(const operation& op, const check_item& c, const deny_cache_slot& at,
+    void note_check(const operation& op, const check_item& c, const deny_cache_position& at,
                     std::int64_t replied_at) noexcept;
 
     /// Returns the number of denials in the table, including expired ones.
@@ -100,18 +100,18 @@ class deny_cache {
         const decision& result;
     };
 
-    [[nodiscard]] denial* find(const deny_cache_slot& at) noexcept {
+    [[nodiscard]] denial* find(const deny_cache_position& at) noexcept {
         return table_.find(at.low, at.high);
     }
-    [[nodiscard]] std::uint32_t& changes_of(const deny_cache_slot& at) noexcept {
+    [[nodiscard]] std::uint32_t& changes_of(const deny_cache_position& at) noexcept {
         return changes_[static_cast<std::size_t>(at.low >> 54U)];
     }
-    void on_reply(const deny_cache_slot& at, const reply_event& e) noexcept;
-    [[nodiscard]] bool is_denial(const deny_cache_slot& at, const reply_event& e) noexcept;
-    [[nodiscard]] static bool is_same_instant(const denial& d, const deny_cache_slot& at,
+    void on_reply(const deny_cache_position& at, const reply_event& e) noexcept;
+    [[nodiscard]] bool is_denial(const deny_cache_position& at, const reply_event& e) noexcept;
+    [[nodiscard]] static bool is_same_instant(const denial& d, const deny_cache_position& at,
                                               const reply_event& e) noexcept;
     [[nodiscard]] std::int64_t end_of(const reply_event& e) const noexcept;
-    void insert(const deny_cache_slot& at, const reply_event& e);
+    void insert(const deny_cache_position& at, const reply_event& e);
 
     clock now_;
     std::int64_t max_age_;

@@ -94,7 +94,7 @@ failure_mode fallback::mode_for(const operation& op, const policy_data& p) const
     const auto applies =
         core::traits_of(op.request.verb).moves_quota && op.kind != call_kind::count;
     const auto mode = applies ? mode_of(p) : failure_mode::error;
-    // No other store has the holders of places.
+    // No other store has the holders of slots.
     if (p.compiled.has_slots)
         return mode == failure_mode::deny && op.request.verb == verb::acquire ? mode
                                                                               : failure_mode::error;
@@ -271,11 +271,11 @@ const policy& fallback::scaled_of(const policy_data& whole) {
     return scaled_.emplace(whole.identity, scaled(whole, part_)).first->second;
 }
 
-void fallback::unreserve(const reservation& place, std::int64_t cost,
+void fallback::unreserve(const reservation& entry, std::int64_t cost,
                          const decision& reserved) noexcept {
     try {
         auto nobody = decision{};
-        answer_alone(*place.policy, bytes_of(digest_of(*place.policy, place.key)),
+        answer_alone(*entry.policy, bytes_of(digest_of(*entry.policy, entry.key)),
                      {.verb = verb::unreserve,
                       .cost = cost,
                       .at_least = core::recovers_at(reserved),

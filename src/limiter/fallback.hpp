@@ -55,7 +55,7 @@ class fallback {
     void answer(operation& op) noexcept;
 
     /// Releases a reservation of the local store.
-    void unreserve(const reservation& place, std::int64_t cost, const decision& reserved) noexcept;
+    void unreserve(const reservation& entry, std::int64_t cost, const decision& reserved) noexcept;
 
   private:
     using digest = std::array<std::uint64_t, 2>;

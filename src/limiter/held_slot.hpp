@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A place of a `concurrent` rule, from the call that asks for it until it is given back or its
+// A slot of a `concurrent` rule, from the call that asks for it until it is given back or its
 // lease ends. It has the memory for its renewals and its release, so neither fails for lack of it.
 
 #pragma once
@@ -58,7 +58,7 @@ struct held_slot final : boost::intrusive::set_base_hook<>,
     std::int64_t began = 0;    ///< its call of `acquire`, of the steady clock, as the next ones are
     std::int64_t asked_at = 0; ///< not after the latest request for its lease was sent
     std::int64_t ends = 0;     ///< its lease
-    std::int64_t turn = 0;     ///< when its turn began, see wait_lines.hpp
+    std::int64_t turn = 0;     ///< when its turn began, see key_queues.hpp
     std::int64_t due = never;  ///< when there is something to do
     slot_state state = slot_state::asking;
     bool may_be_held = false; ///< its call was cancelled after it may have been sent

@@ -42,7 +42,7 @@ constexpr double margin = 0.75;
 constexpr double memory_of_leases = 8;
 constexpr double memory_of_periods = 64;
 
-[[nodiscard]] lease_slot slot_of(const hash::digest& key) noexcept {
+[[nodiscard]] lease_position position_of(const hash::digest& key) noexcept {
     return {.low = key.low, .high = key.high};
 }
 
@@ -70,11 +70,11 @@ constexpr double memory_of_periods = 64;
 
 } // namespace
 
-lease_table::lease_table(std::size_t most, clock now) : now_(now), table_(most) {}
+lease_table::lease_table(std::size_t capacity, clock now) : now_(now), table_(capacity) {}
 
 /// Returns the entry of the key, or a new one that replaces the one that has been idle for the
 /// longest time; null if all of them hold tokens, or there is no memory.
-lease_table::entry* lease_table::find_or_make(const lease_slot& at, const policy_data& p,
+lease_table::entry* lease_table::find_or_make(const lease_position& at, const policy_data& p,
                                               std::int64_t now) noexcept {
     if (auto* own = find(at); own != nullptr)
         return own;
@@ -123,13 +123,14 @@ void lease_table::drop(entry& e) noexcept {
 }
 
 void lease_table::begin_other(verb v, const hash::digest& key, const policy_data& p) noexcept {
-    auto* e = find(slot_of(key));
+    auto* e = find(position_of(key));
     if (e != nullptr && (ends_leases(v) || e->rules != p.fingerprint))
         drop(*e);
 }
 
-bool lease_table::answer(operation& op, const hash::digest& key, const policy_data& p) noexcept {
-    auto at = slot_of(key);
+bool lease_table::try_decide(operation& op, const hash::digest& key,
+                             const policy_data& p) noexcept {
+    auto at = position_of(key);
     if (!may_be_leased(op, p)) {
         if (!core::traits_of(op.request.verb).only_asks)
             begin_other(op.request.verb, key, p);
@@ -269,7 +270,7 @@ void lease_table::note(operation& op, std::int64_t replied_at) noexcept {
         lapsed_ += static_cast<std::uint64_t>(tokens);
 }
 
-bool lease_table::settle(operation& op, bool may_decide) noexcept {
+bool lease_table::try_settle(operation& op, bool may_decide) noexcept {
     auto& at = op.lease;
     if (!at.is_known)
         return false;

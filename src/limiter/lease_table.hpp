@@ -54,20 +54,20 @@ class lease_table {
   public:
     using clock = std::int64_t (*)() noexcept;
 
-    /// @param most entries, at least 1. Memory is allocated with the first of them.
+    /// @param capacity entries, at least 1. Memory is allocated with the first of them.
     /// @param now the clock of `operation::sent_at`, in microseconds
-    lease_table(std::size_t most, clock now);
+    lease_table(std::size_t capacity, clock now);
 
-    /// Returns whether no key has an entry, so that only policies with leases need `answer`.
+    /// Returns whether no key has an entry, so that only policies with leases need `try_decide`.
     [[nodiscard]] bool is_empty() const noexcept { return table_.size() == 0; }
 
     /// Called before a call: returns true if a lease decides it, in `op.result`. Drops the lease if
     /// the call may change the key in another way.
-    [[nodiscard]] bool answer(operation& op, const hash::digest& key,
-                              const policy_data& p) noexcept;
+    [[nodiscard]] bool try_decide(operation& op, const hash::digest& key,
+                                  const policy_data& p) noexcept;
 
-    /// Called before a call that `answer` has not decided goes to the store: perhaps it asks for a
-    /// lease.
+    /// Called before a call that `try_decide` has not decided goes to the store: perhaps it asks
+    /// for a lease.
     void ask(operation& op, const policy_data& p) noexcept;
 
     /// Called before a call that no lease decides, also for each check of `allow_all`: drops the
@@ -82,7 +82,7 @@ class lease_table {
     /// Called before the handler of a call that has asked the store: returns true if that has not
     /// allowed it, and tokens that are held decide it, in `op.result`.
     /// @param may_decide whether it may be decided, if it has ended with an error
-    [[nodiscard]] bool settle(operation& op, bool may_decide) noexcept;
+    [[nodiscard]] bool try_settle(operation& op, bool may_decide) noexcept;
 
     /// Lets all leases lapse.
     void clear() noexcept;
@@ -120,10 +120,10 @@ class lease_table {
         [[nodiscard]] std::int64_t held() const noexcept { return lots[0].tokens + lots[1].tokens; }
     };
 
-    [[nodiscard]] entry* find(const lease_slot& at) noexcept {
+    [[nodiscard]] entry* find(const lease_position& at) noexcept {
         return table_.find(at.low, at.high);
     }
-    [[nodiscard]] entry* find_or_make(const lease_slot& at, const policy_data& p,
+    [[nodiscard]] entry* find_or_make(const lease_position& at, const policy_data& p,
                                       std::int64_t now) noexcept;
     void restart(entry& e, const policy_data& p, std::int64_t now) noexcept;
     static void count_demand(entry& e, const policy_data& p, std::int64_t cost,

@@ -213,11 +213,11 @@ stage_result limiter_core::try_decide_locally(operation& op, std::string_view ke
     const auto mode = fallback_->mode_for(op, *policy);
     const auto needs_digest = may_be_denied || may_be_leased || mode == failure_mode::local;
     const auto digest = needs_digest ? policy->digest(key) : hash::digest{};
-    if (may_be_leased && leases_->answer(op, digest, *policy))
+    if (may_be_leased && leases_->try_decide(op, digest, *policy))
         return stage_result::ended;
     if (op.lease.is_known)
         op.fallback.policy = policy;
-    if (may_be_denied && denials_->answer(op, digest, *policy))
+    if (may_be_denied && denials_->try_decide(op, digest, *policy))
         return stage_result::ended;
     fallback::keep(op, mode, digest, policy);
     if (op.lease.is_known)
@@ -342,7 +342,7 @@ stage_result limiter_core::finish(operation& op) {
     const auto why = op.ec;
     if (op.request.verb == verb::acquire)
         slot_keeper::note_answer(op);
-    const auto is_leased = leases_ && leases_->settle(op, fallback::may_decide(why));
+    const auto is_leased = leases_ && leases_->try_settle(op, fallback::may_decide(why));
     if (why && !is_leased && fallback_) {
         fallback_->answer(op);
         if (!op.ec)

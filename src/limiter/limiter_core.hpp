@@ -115,22 +115,22 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     [[nodiscard]] stage_result ask(operation& op, std::string_view key,
                                    const policy_pointer& policy);
     /// Releases a reservation of a wait.
-    void release(const reservation& place, std::int64_t cost, const decision& reserved) noexcept {
+    void release(const reservation& entry, std::int64_t cost, const decision& reserved) noexcept {
         const std::lock_guard guard{lock_};
-        waits_.release(place, cost, reserved);
+        waits_.release(entry, cost, reserved);
     }
     [[nodiscard]] slot_keeper& slots() noexcept { return slots_; }
-    /// Returns the calls that wait for places.
-    [[nodiscard]] wait_lines& lines() noexcept { return waits_.lines(); }
+    /// Returns the queues of calls that ask again.
+    [[nodiscard]] key_queues& queues() noexcept { return waits_.queues(); }
     /// Returns whether other processes may have the same state.
     [[nodiscard]] bool has_server() const noexcept { return fallback_.has_value(); }
     /// Reports the state of a filter that was inspected.
     void note_filter(const policy_data& filter, const filter_status& status) noexcept {
         filters_.note(filter, status);
     }
-    void release_in_fallback(const reservation& place, std::int64_t cost,
+    void release_in_fallback(const reservation& entry, std::int64_t cost,
                              const decision& reserved) noexcept {
-        fallback_->unreserve(place, cost, reserved);
+        fallback_->unreserve(entry, cost, reserved);
     }
 
   private:

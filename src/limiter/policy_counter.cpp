@@ -22,7 +22,7 @@ namespace {
 
 } // namespace
 
-policy_counter::policy_counter(std::size_t most) : most_(most) {
+policy_counter::policy_counter(std::size_t capacity) : capacity_(capacity) {
     if (is_on())
         counted_.resize(1);
 }
@@ -45,7 +45,7 @@ std::size_t policy_counter::find(const policy_data& policy) {
         std::ranges::find(counted_.begin() + 1, counted_.end(), name, &policy_statistics::policy);
     auto index = static_cast<std::size_t>(same_name - counted_.begin());
     if (index == counted_.size()) {
-        if (index > most_)
+        if (index > capacity_)
             index = 0;
         else
             counted_.emplace_back().policy = std::move(name);

@@ -21,10 +21,10 @@ namespace colimit::detail {
 /// known policy without its name, starts afresh when it is full.
 class policy_counter {
   public:
-    /// @param most policies; 0: nothing is counted
-    explicit policy_counter(std::size_t most);
+    /// @param capacity policies; 0: nothing is counted
+    explicit policy_counter(std::size_t capacity);
 
-    [[nodiscard]] bool is_on() const noexcept { return most_ != 0; }
+    [[nodiscard]] bool is_on() const noexcept { return capacity_ != 0; }
     /// Returns the counters of a policy; without memory those of all others.
     [[nodiscard]] policy_statistics& of(const policy_data& policy) noexcept;
     [[nodiscard]] std::vector<policy_statistics> counted() const;
@@ -32,7 +32,7 @@ class policy_counter {
   private:
     [[nodiscard]] std::size_t find(const policy_data& policy);
 
-    std::size_t most_;
+    std::size_t capacity_;
     std::vector<policy_statistics> counted_; ///< the first one is of all others
     boost::unordered_flat_map<std::uint64_t, std::size_t> by_fingerprint_;
 };

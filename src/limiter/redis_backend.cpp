@@ -58,7 +58,7 @@ stage_result redis_backend::submit(redis_node& to, operation& op, std::string_vi
     schedule_flush(to);
     auto& connection = to.connection;
     // An earlier handler of this iteration may have run for long.
-    const auto has_ticked = to.ticks.has_moved_on();
+    const auto has_ticked = to.ticks.poll();
     if (!std::exchange(to.is_clock_read, true) || has_ticked)
         connection.read_clock();
     now_ = connection.now();
@@ -120,7 +120,7 @@ void redis_backend::shutdown(error_code why) noexcept {
 }
 
 stage_result redis_backend::start_ready(operation& op) {
-    if (is_ready())
+    if (try_ready())
         return stage_result::ended;
     if (const auto why = refusal())
         return ended(op, *why);
@@ -139,7 +139,7 @@ void redis_backend::end_ready(error_code ec) noexcept {
 void redis_backend::update_ready() noexcept {
     if (waiting_for_ready_.empty())
         return;
-    if (is_ready())
+    if (try_ready())
         end_ready({});
     else if (const auto why = refusal())
         end_ready(*why);

@@ -72,8 +72,8 @@ class redis_backend : public backend {
   protected:
     redis_backend(limiter_core& core, const config& settings, std::string password);
 
-    /// Returns whether `ready` completes.
-    [[nodiscard]] virtual bool is_ready() = 0;
+    /// Connects to the servers that `ready` waits for. Returns whether it completes.
+    [[nodiscard]] virtual bool try_ready() = 0;
     /// Returns why no call can be decided until the configuration changes, if that is so.
     [[nodiscard]] virtual std::optional<errc> refusal() const noexcept = 0;
     /// Ends everything else that keeps the context running. `now` is that of `connection::close`.

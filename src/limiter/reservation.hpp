@@ -19,22 +19,22 @@
 namespace colimit::detail {
 
 /// Links of the wait queue, so that a reservation needs no memory of its own.
-using turn_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct turn_tag>>;
+using due_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct due_tag>>;
 using key_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct key_tag>>;
 
-struct reservation final : attachment, turn_hook, key_hook {
+struct reservation final : attachment, due_hook, key_hook {
     reservation(std::string_view k, std::shared_ptr<const policy_data> p, bool has_time)
         : key(k), policy(std::move(p)), has_own_time(has_time) {}
 
     std::string key;
     std::shared_ptr<const policy_data> policy;
-    bool has_own_time;        ///< the caller supplied `now`
-    operation* op = nullptr;  ///< while it is in the wait queue
-    hash::digest key_digest;  ///< of key and policy; the following are set with it
-    std::int64_t granted = 0; ///< when the reservation was made, according to the store's clock
-    std::int64_t turn = 0;    ///< time of admission, according to the store's clock
-    std::uint64_t order = 0;  ///< of reservation
-    std::int64_t due = 0;     ///< according to the steady clock of this process
+    bool has_own_time;          ///< the caller supplied `now`
+    operation* op = nullptr;    ///< while it is in the wait queue
+    hash::digest key_digest;    ///< of key and policy; the following are set with it
+    std::int64_t granted = 0;   ///< when the reservation was made, according to the store's clock
+    std::int64_t admission = 0; ///< its time, according to the store's clock
+    std::uint64_t order = 0;    ///< of reservation
+    std::int64_t due = 0;       ///< according to the steady clock of this process
     bool is_queued = false;
     bool served = false;
     bool is_from_fallback = false; ///< made by the failure mode's store

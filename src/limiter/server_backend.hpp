@@ -25,7 +25,7 @@ class server_backend final : public redis_backend, private redis::finder_owner {
     [[nodiscard]] health_state state() const noexcept override { return nodes_.front().state(); }
 
   private:
-    [[nodiscard]] bool is_ready() override { return connection().is_ready(); }
+    [[nodiscard]] bool try_ready() override { return connection().is_ready(); }
     [[nodiscard]] std::optional<errc> refusal() const noexcept override;
     void close(bool now) noexcept override;
     void on_loss(const redis_node& node) override;

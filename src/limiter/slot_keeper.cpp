@@ -38,9 +38,9 @@ constexpr int most_at_once = 1'000;
     return of.asked_at + of.lease - of.lease / 1'000;
 }
 
-/// Returns the places that are free after a grant; other rules may have less left.
-[[nodiscard]] std::int64_t free_places(const core::compiled_policy& rules,
-                                       const decision& granted) noexcept {
+/// Returns the slots that are free after a grant; other rules may have less left.
+[[nodiscard]] std::int64_t free_slots(const core::compiled_policy& rules,
+                                      const decision& granted) noexcept {
     auto left = limits::max_concurrent;
     for (std::size_t i = 0; i < granted.rules.size(); ++i)
         if (core::has_slots(rules.limits[i]))
@@ -89,7 +89,7 @@ void slot_keeper::note_asked(const operation& op) noexcept {
     acquisition::slot_of(op).asked_at = steady_now();
 }
 
-/// A later denial does not say that an earlier question, whose answer was lost, got no place:
+/// A later denial does not say that an earlier question, whose answer was lost, got no slot:
 /// another rule may have denied it, as it was charged by the first one.
 void slot_keeper::note_answer(const operation& op) noexcept {
     if (op.attached == nullptr)
@@ -117,7 +117,7 @@ void slot_keeper::end(const operation& op) noexcept {
         ++acquired_;
         ++held_;
         const auto& p = *slot.policy;
-        slot.turn = core_.lines().turn_of(p.digest(slot.key), free_places(p.compiled, op.result));
+        slot.turn = core_.queues().turn_of(p.digest(slot.key), free_slots(p.compiled, op.result));
         slot.due = slot.asked_at + slot.lease / 3;
         keep(slot, slot_state::held);
     } else {
@@ -159,7 +159,7 @@ void slot_keeper::release(held_slot& of) noexcept {
     // The last renewal may have been granted, also just now.
     of.ends = of.renewal ? now + of.lease : end_of_lease(of);
     serve(of, now);
-    core_.lines().wake_line(of.policy->digest(of.key), of.turn);
+    core_.queues().wake_queues(of.policy->digest(of.key), of.turn);
 }
 
 void slot_keeper::watch(held_slot& of, asio::cancellation_signal& signal,

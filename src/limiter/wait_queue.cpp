@@ -36,7 +36,8 @@ void pass_time(decision& d, microseconds by) noexcept {
     }
 }
 
-bool wait_queue::by_turn::operator()(const reservation& a, const reservation& b) const noexcept {
+bool wait_queue::earlier_due::operator()(const reservation& a,
+                                         const reservation& b) const noexcept {
     return std::tie(a.due, a.order) < std::tie(b.due, b.order);
 }
 
@@ -55,16 +56,17 @@ const reservation* wait_queue::predecessor_of(const reservation& entry) const no
     const auto& latest = *--after;
     if (latest.key_digest != entry.key_digest)
         return nullptr;
-    return latest.turn <= entry.turn || entry.granted < latest.granted ? &latest : nullptr;
+    return latest.admission <= entry.admission || entry.granted < latest.granted ? &latest
+                                                                                 : nullptr;
 }
 
 bool wait_queue::prepare_wait(operation& op) noexcept {
-    if (line_.empty() && op.result.retry_after.count() == 0)
+    if (by_due_.empty() && op.result.retry_after.count() == 0)
         return false;
     auto& entry = entry_of(op);
     entry.key_digest = entry.policy->digest(entry.key);
     entry.granted = in_us(op.result.server_time);
-    entry.turn = in_us(op.result.server_time + op.result.retry_after);
+    entry.admission = in_us(op.result.server_time + op.result.retry_after);
     entry.order = taken_;
     return op.result.retry_after.count() != 0 || predecessor_of(entry) != nullptr;
 }
@@ -77,54 +79,54 @@ void wait_queue::add(operation& op, clock::time_point now,
     if (const auto* before = predecessor_of(entry))
         entry.due = std::max(entry.due, before->due);
     ++taken_;
-    line_.insert(entry);
+    by_due_.insert(entry);
     keys_.insert(entry);
     entry.is_queued = true;
-    set_alarm(owner);
+    set_timer(owner);
 }
 
 void wait_queue::erase(reservation& entry) noexcept {
-    line_.erase(line_.iterator_to(entry));
+    by_due_.erase(by_due_.iterator_to(entry));
     keys_.erase(keys_.iterator_to(entry));
     entry.is_queued = false;
 }
 
 void wait_queue::remove(operation& op) noexcept {
     erase(entry_of(op));
-    if (line_.empty())
+    if (by_due_.empty())
         timer_.clear();
 }
 
 operation_list wait_queue::take_due(clock::time_point now,
                                     const std::shared_ptr<void>& owner) noexcept {
     auto due = operation_list{};
-    while (!line_.empty() && microseconds{line_.begin()->due} <= now.time_since_epoch()) {
-        auto& entry = *line_.begin();
+    while (!by_due_.empty() && microseconds{by_due_.begin()->due} <= now.time_since_epoch()) {
+        auto& entry = *by_due_.begin();
         erase(entry);
         entry.served = true;
         pass_time(entry.op->result, entry.op->result.retry_after);
         due.push_back(*entry.op);
     }
-    set_alarm(owner);
+    set_timer(owner);
     return due;
 }
 
 operation_list wait_queue::take_all() noexcept {
     auto all = operation_list{};
-    for (auto& entry : line_) {
+    for (auto& entry : by_due_) {
         entry.is_queued = false;
         entry.served = true;
         all.push_back(*entry.op);
     }
-    line_.clear();
+    by_due_.clear();
     keys_.clear();
     timer_.clear();
     return all;
 }
 
-void wait_queue::set_alarm(const std::shared_ptr<void>& owner) noexcept {
-    if (!line_.empty())
-        timer_.set(line_.begin()->due, owner);
+void wait_queue::set_timer(const std::shared_ptr<void>& owner) noexcept {
+    if (!by_due_.empty())
+        timer_.set(by_due_.begin()->due, owner);
 }
 
 } // namespace colimit::detail

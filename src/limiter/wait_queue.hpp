@@ -55,7 +55,7 @@ class wait_queue {
     }
 
   private:
-    struct by_turn {
+    struct earlier_due {
         [[nodiscard]] bool operator()(const reservation& a, const reservation& b) const noexcept;
     };
     struct by_key {
@@ -63,12 +63,12 @@ class wait_queue {
     };
     [[nodiscard]] const reservation* predecessor_of(const reservation& entry) const noexcept;
     void erase(reservation& entry) noexcept;
-    void set_alarm(const std::shared_ptr<void>& owner) noexcept;
+    void set_timer(const std::shared_ptr<void>& owner) noexcept;
 
     deadline_timer timer_;
-    boost::intrusive::set<reservation, boost::intrusive::compare<by_turn>,
-                          boost::intrusive::base_hook<turn_hook>>
-        line_;
+    boost::intrusive::set<reservation, boost::intrusive::compare<earlier_due>,
+                          boost::intrusive::base_hook<due_hook>>
+        by_due_;
     boost::intrusive::set<reservation, boost::intrusive::compare<by_key>,
                           boost::intrusive::base_hook<key_hook>>
         keys_;

@@ -21,22 +21,22 @@ namespace {
 
 } // namespace
 
-wait_stage::wait_stage(limiter_core& core, std::size_t most)
-    : core_(core), most_(most), lines_(core),
+wait_stage::wait_stage(limiter_core& core, std::size_t max_waiting)
+    : core_(core), max_waiting_(max_waiting), key_queues_(core),
       store_queue_(core.own_executor(), core.lock(), [this] { serve(); }),
       fallback_queue_(core.own_executor(), core.lock(), [this] { serve(); }) {}
 
 bool wait_stage::begin(operation& op, const call& c) {
-    if (count_ >= most_)
+    if (count_ >= max_waiting_)
         return false;
     if ((*c.policy)->compiled.can_reserve) {
         op.attached =
             std::make_unique<reservation>(c.key, *c.policy, op.request.now != store_clock);
     } else {
-        auto place = std::make_unique<line_place>(op, c);
+        auto made = std::make_unique<waiter>(op, c);
         if (op.attached != nullptr)
-            place->slot = std::move(static_cast<acquisition&>(*op.attached).slot);
-        op.attached = std::move(place);
+            made->slot = std::move(static_cast<acquisition&>(*op.attached).slot);
+        op.attached = std::move(made);
         op.kind = call_kind::wait;
     }
     ++count_;
@@ -70,7 +70,7 @@ bool wait_stage::cancel(operation& op) noexcept {
     if (!waits(op))
         return false;
     if (op.kind == call_kind::wait)
-        return lines_.cancel(op);
+        return key_queues_.cancel(op);
     auto& entry = wait_queue::entry_of(op);
     if (!entry.is_queued) {
         entry.cancelled = true;
@@ -87,8 +87,8 @@ operation_list wait_stage::take_all() noexcept {
     auto others = fallback_queue_.take_all();
     while (auto* op = others.pop_front())
         all.push_back(*op);
-    auto in_lines = lines_.take_all();
-    while (auto* op = in_lines.pop_front())
+    auto in_queues = key_queues_.take_all();
+    while (auto* op = in_queues.pop_front())
         all.push_back(*op);
     return all;
 }

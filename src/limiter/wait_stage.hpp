@@ -2,7 +2,7 @@
 //
 // The stage of `wait`. Under continuous buckets the store makes a reservation; until its time of
 // admission the call stays in a queue, and if it is cancelled there, the reservation is released.
-// Under other rules the call stands in a line of its key, whose first call asks until it is
+// Under other rules the call waits in a queue of its key, whose first call asks until it is
 // granted.
 
 #pragma once
@@ -10,8 +10,8 @@
 #include <async/operation_list.hpp>
 #include <colimit/detail/call_operation.hpp>
 #include <limiter/backend.hpp>
+#include <limiter/key_queues.hpp>
 #include <limiter/reservation.hpp>
-#include <limiter/wait_lines.hpp>
 #include <limiter/wait_queue.hpp>
 
 #include <cstddef>
@@ -23,13 +23,13 @@ class limiter_core;
 
 class wait_stage {
   public:
-    /// @param most incomplete calls
-    wait_stage(limiter_core& core, std::size_t most);
+    /// @param max_waiting incomplete calls
+    wait_stage(limiter_core& core, std::size_t max_waiting);
 
     /// Called before the store is. Returns false if too many calls are incomplete.
     [[nodiscard]] bool begin(operation& op, const call& c);
-    /// Adds a call that cannot reserve to its line, which asks the store.
-    [[nodiscard]] stage_result join(operation& op) { return lines_.join(op); }
+    /// Adds a call that cannot reserve to its queue, which asks the store.
+    [[nodiscard]] stage_result join(operation& op) { return key_queues_.join(op); }
     /// Called when the call is complete.
     void end(const operation& op) noexcept {
         if (waits(op))
@@ -41,18 +41,18 @@ class wait_stage {
     [[nodiscard]] bool try_enqueue(operation& op) {
         if (!waits(op))
             return false;
-        return op.kind == call_kind::wait ? lines_.try_enqueue(op)
+        return op.kind == call_kind::wait ? key_queues_.try_enqueue(op)
                                           : !op.ec && try_enqueue_reservation(op);
     }
     /// Returns whether a call that the store does not hold may be charged all the same.
     [[nodiscard]] static bool may_be_charged(const operation& op) noexcept {
         return op.kind != call_kind::wait || op.attached == nullptr ||
-               wait_lines::place_of(op).is_asking;
+               key_queues::waiter_of(op).is_asking;
     }
     /// Removes a cancelled call from its queue, or lets `try_enqueue` end it. Returns whether the
     /// call is to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
-    [[nodiscard]] wait_lines& lines() noexcept { return lines_; }
+    [[nodiscard]] key_queues& queues() noexcept { return key_queues_; }
     /// Empties the queues.
     [[nodiscard]] operation_list take_all() noexcept;
 
@@ -70,8 +70,8 @@ class wait_stage {
 
     limiter_core& core_;
     std::size_t count_ = 0; ///< calls that are not complete
-    std::size_t most_;
-    wait_lines lines_;
+    std::size_t max_waiting_;
+    key_queues key_queues_;
     wait_queue store_queue_;
     wait_queue fallback_queue_; ///< ordered with the clock of the failure mode's store
 };

@@ -86,9 +86,9 @@ class allow_all_call {
             if (keys_[i].head != no_cell)
                 continue;
             ++new_keys;
-            cells += rules.slots + 1; // a block of the shared state
+            cells += rules.state_count + 1; // a block of the shared state
         }
-        copies_ = new_keys > 1 && (may_need_more || !store_.chains_.has_room(cells));
+        copies_ = new_keys > 1 && (may_need_more || !store_.chains_.ensure_room(cells));
         return copies_;
     }
 

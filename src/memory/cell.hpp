@@ -104,7 +104,7 @@ inline constexpr auto slots_tag = bits_of(core::kind::concurrent);
 
 /// A key's state while a call works on it.
 struct contents {
-    std::span<core::rule_state> states; ///< one per slot
+    std::span<core::rule_state> states; ///< one per limit
     core::key_header header{};
     core::event_log* log = nullptr;  ///< null if the key has none
     core::slot_set* slots = nullptr; ///< null if the key has none
@@ -112,22 +112,22 @@ struct contents {
         sketches{}; ///< one per rule, or null; only of `distinct` policies
 };
 
-/// Memory for the states of a call, on the stack. Only as many states as the policy has slots are
-/// initialised, as clearing all of them would take longer than the arithmetic of one.
+/// Memory for the states of a call, on the stack. Only as many states as the policy has limits
+/// are initialised, as clearing all of them would take longer than the arithmetic of one.
 class call_states {
   public:
-    explicit call_states(std::uint32_t slots) noexcept : slots_(slots) {
-        BOOST_ASSERT(slots <= core::max_slots);
-        std::uninitialized_value_construct_n(states_.begin(), slots);
+    explicit call_states(std::uint32_t count) noexcept : count_(count) {
+        BOOST_ASSERT(count <= core::max_states);
+        std::uninitialized_value_construct_n(states_.begin(), count);
     }
 
-    [[nodiscard]] std::span<core::rule_state> all() noexcept { return {states_.data(), slots_}; }
+    [[nodiscard]] std::span<core::rule_state> all() noexcept { return {states_.data(), count_}; }
 
   private:
     union { // so that the array is not initialised
-        std::array<core::rule_state, core::max_slots> states_; // NOLINT: it is private
+        std::array<core::rule_state, core::max_states> states_; // NOLINT: it is private
     };
-    std::uint32_t slots_;
+    std::uint32_t count_;
 };
 
 /// Returns how many cells an object of this size counts as.

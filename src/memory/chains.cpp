@@ -19,7 +19,7 @@ constexpr int looks_for_room = 32;
 
 /// Expired records that a new one replaces: so many of the shortest have as many cells as the
 /// longest one.
-constexpr auto expired_per_record = (core::max_slots + 2 + 1) / 2;
+constexpr auto expired_per_record = (core::max_states + 2 + 1) / 2;
 
 /// The time for which recovered keys are kept while the store has room: a key that returns within a
 /// second is found, and so are its states if the clock is set back by less than that.
@@ -121,9 +121,9 @@ void chains::read_chain(std::uint32_t head, const core::compiled_policy& rules,
     auto expected = std::uint32_t{0};
     for (auto i = head; i != no_cell; i = cells_[i].next, ++expected) {
         const auto& from = cells_[i];
-        while (expected < rules.slots && core::is_elsewhere(rules.limits[expected]))
+        while (expected < rules.state_count && core::is_elsewhere(rules.limits[expected]))
             ++expected;
-        if (expected < rules.slots && cell_tag(rules.limits[expected]) == from.tag) {
+        if (expected < rules.state_count && cell_tag(rules.limits[expected]) == from.tag) {
             put(expected, from);
         } else if (from.tag == log_tag) {
             c.log = rules.has_log ? log_in(from) : nullptr;
@@ -132,7 +132,7 @@ void chains::read_chain(std::uint32_t head, const core::compiled_policy& rules,
         } else if (from.tag == block_tag) {
             c.header.block = from.state;
         } else {
-            for (std::uint32_t rule = 0; rule < rules.slots; ++rule)
+            for (std::uint32_t rule = 0; rule < rules.state_count; ++rule)
                 if (cell_tag(rules.limits[rule]) == from.tag)
                     put(rule, from);
         }
@@ -140,7 +140,7 @@ void chains::read_chain(std::uint32_t head, const core::compiled_policy& rules,
 }
 
 std::size_t chains::cells_of(const core::compiled_policy& rules, const contents& c) noexcept {
-    auto count = std::size_t{rules.slots} + (c.header.block.debt > 0 ? 1 : 0);
+    auto count = std::size_t{rules.state_count} + (c.header.block.debt > 0 ? 1 : 0);
     if (rules.has_log || rules.has_slots)
         for (const auto& l : rules.rules())
             count -= core::is_elsewhere(l) ? 1U : 0U;
@@ -174,7 +174,7 @@ void chains::insert(const hash::digest& id, const core::compiled_policy& rules, 
 void chains::write_chain(std::uint32_t head, const core::compiled_policy& rules, const contents& c,
                          std::int64_t recovered_at) noexcept {
     auto to = writer{cells_, head};
-    for (std::uint32_t rule = 0; rule < rules.slots; ++rule) {
+    for (std::uint32_t rule = 0; rule < rules.state_count; ++rule) {
         const auto& l = rules.limits[rule];
         if (core::has_slots(l) && c.slots != nullptr)
             to.put(slots_tag, stored(l, *c.slots, recovered_at));
@@ -250,7 +250,7 @@ std::uint32_t chains::insert_record(const hash::digest& id, const core::compiled
         if (const auto oldest = records_.oldest();
             oldest != no_cell && cells_[oldest].recovered_at <= request.now)
             erase(oldest);
-    const auto cells = std::size_t{1} + rules.slots + 1;
+    const auto cells = std::size_t{1} + rules.state_count + 1;
     if (record_cells_ + cells > cells_.capacity() / 2 || !make_room(cells, 0, request.now, in_use))
         return no_cell;
     const auto head = cells_.take();
@@ -272,7 +272,7 @@ void chains::write_record(std::uint32_t head, const core::compiled_policy& rules
                           core::verb evaluated) noexcept {
     cells_[head].tag = record_tag_of(verb_in(cells_[head].tag), evaluated);
     auto to = writer{cells_, cells_[head].next};
-    for (std::uint32_t i = 0; i < rules.slots; ++i)
+    for (std::uint32_t i = 0; i < rules.state_count; ++i)
         to.put(record_tag, c.states[i]);
     if (c.header.block.num != 0)
         to.put(record_tag, c.header.block);
@@ -294,7 +294,7 @@ core::request_record chains::call_of_record(std::uint32_t head) const noexcept {
 core::verb chains::read_record(std::uint32_t head, const core::compiled_policy& rules,
                                contents& c) const noexcept {
     auto at = cells_[head].next;
-    for (std::uint32_t i = 0; i < rules.slots; ++i, at = cells_[at].next)
+    for (std::uint32_t i = 0; i < rules.state_count; ++i, at = cells_[at].next)
         c.states[i] = cells_[at].state;
     if (at != no_cell)
         c.header.block = cells_[at].state;
@@ -303,14 +303,14 @@ core::verb chains::read_record(std::uint32_t head, const core::compiled_policy& 
 
 bool chains::make_room(std::size_t cells, std::size_t outside, std::int64_t now,
                        std::uint32_t in_use) noexcept {
-    for (int i = 0; i < looks_for_room && !cells_.has_room(cells, outside); ++i) {
+    for (int i = 0; i < looks_for_room && !cells_.ensure_room(cells, outside); ++i) {
         if (cells_.touched() == 0)
             return false;
         const auto at = advance_hand();
         if (at != in_use && !evict_if_recovered(at, now))
             move_to_now(at, now);
     }
-    return cells_.has_room(cells, outside);
+    return cells_.ensure_room(cells, outside);
 }
 
 std::int64_t chains::pin(std::uint32_t head, std::int64_t now) noexcept {

@@ -70,7 +70,7 @@ class chains {
     /// @param in_use a chain that must not be evicted, or none
     [[nodiscard]] bool make_room(std::size_t cells, std::size_t outside, std::int64_t now,
                                  std::uint32_t in_use) noexcept;
-    [[nodiscard]] bool has_room(std::size_t cells) noexcept { return cells_.has_room(cells); }
+    [[nodiscard]] bool ensure_room(std::size_t cells) noexcept { return cells_.ensure_room(cells); }
     void reserve(std::size_t cells) noexcept { cells_.reserve(cells); }
     void release_reserved(std::size_t cells) noexcept { cells_.release_reserved(cells); }
     /// Keeps searches for room from evicting or moving the chain until `unpin`.
@@ -90,8 +90,8 @@ class chains {
     [[nodiscard]] bool is_one_bucket(std::uint32_t head,
                                      const core::compiled_policy& rules) const noexcept {
         const auto& c = cells_[head];
-        return rules.slots == 1 && c.next == no_cell && has_state_of(c.tag, core::kind::bucket) &&
-               c.tag == cell_tag(rules.limits[0]);
+        return rules.state_count == 1 && c.next == no_cell &&
+               has_state_of(c.tag, core::kind::bucket) && c.tag == cell_tag(rules.limits[0]);
     }
     void overwrite(std::uint32_t head, const core::rule_state& s,
                    std::int64_t recovered_at) noexcept {

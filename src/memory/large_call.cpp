@@ -17,7 +17,7 @@ namespace colimit::memory {
 large_call::large_call(store& s, const detail::policy_data& p, const core::call_request& request,
                        decision& result) noexcept
     : store_(s), policy_(p), rules_(p.compiled), request_(request), result_(result),
-      memory_(p.compiled.slots), found_(p.compiled.slots),
+      memory_(p.compiled.state_count), found_(p.compiled.state_count),
       c_{.states = memory_.all(), .sketches = sketches_},
       may_add_(!core::traits_of(request.verb).only_asks) {}
 
@@ -105,7 +105,8 @@ void large_call::report_members() noexcept {
         if (sketch_states_[i] == sketch_state::existing)
             s.num = sketches_[i]->count_with(member_);
         else
-            s.num = sketch_states_[i] == sketch_state::created ? 1 : std::max(s.debt, l.full + 1);
+            s.num =
+                sketch_states_[i] == sketch_state::created ? 1 : std::max(s.debt, l.debt_limit + 1);
     }
 }
 
@@ -158,9 +159,9 @@ bool large_call::begin_slots() noexcept {
     store_.lacks_memory_ = false;
     if (!rules_.has_slots)
         return false;
-    const auto place = core::slots_of(rules_);
-    const auto& l = rules_.limits[place];
-    auto& s = c_.states[place];
+    const auto rule = core::slot_rule_of(rules_);
+    const auto& l = rules_.limits[rule];
+    auto& s = c_.states[rule];
     const auto owed_until = std::min(s.t, now() + l.period); // by the shared state
     const auto acquires = request_.verb == core::verb::acquire;
     const auto stays_shared = is_shared_ && must_stay_shared(rules_); // without its holders
@@ -172,10 +173,10 @@ bool large_call::begin_slots() noexcept {
     core::report_counts(*slots_, rules_, request_, c_.states);
     if (owed_until > now()) {
         s.t = owed_until;
-        s.debt = l.full;
+        s.debt = l.debt_limit;
         s.capacity = owed_until;
     }
-    if (!has_room_for_holder_ && (s.debt < l.full || l.shadow))
+    if (!has_room_for_holder_ && (s.debt < l.debt_limit || l.shadow))
         s.num = 0;
     store_.lacks_memory_ = core::lacks_memory(rules_, c_.states, request_);
     return changed;
@@ -199,7 +200,7 @@ void large_call::drop_new_slots() noexcept {
     new_slots_.reset();
 }
 
-/// Makes room for one more holder, and for all else that storing the key needs then: a place that
+/// Makes room for one more holder, and for all else that storing the key needs then: a slot that
 /// was granted must be remembered.
 bool large_call::make_room_for_holder() noexcept {
     auto& chains = store_.chains_;
@@ -225,8 +226,8 @@ bool large_call::make_room_for_holder() noexcept {
     return true;
 }
 
-/// Returns whether the log has the cells to record one more event.
-bool large_call::may_grow() noexcept {
+/// Makes room for the log to record one more event. Returns false if there is none.
+bool large_call::make_room_to_record() noexcept {
     const auto before = cells_for(log_->bytes());
     const auto after = cells_for(
         log_->bytes_to_record(now(), core::log_period(rules_), core::log_capacity(rules_)));
@@ -241,7 +242,8 @@ bool large_call::change_log(const decision* decided) noexcept {
     const auto records =
         decided == nullptr ? core::traits_of(request_.verb).charges_always
                            : decided->granted > 0 || (rules_.counts_denied && !decided->allowed());
-    const auto grows = records && !core::traits_of(request_.verb).only_asks && may_grow();
+    const auto grows =
+        records && !core::traits_of(request_.verb).only_asks && make_room_to_record();
     const auto before = cells_for(log_->bytes());
     const auto changed = decided == nullptr
                              ? core::apply_before(*log_, rules_, request_, grows)
@@ -254,7 +256,7 @@ bool large_call::change_log(const decision* decided) noexcept {
 void large_call::store_contents(const hash::digest& id, core::effect effect) noexcept {
     if (is_shared_ && charges(request_, result_))
         restart_periods(rules_, c_.states, now());
-    for (std::uint32_t i = 0; i < rules_.slots; ++i) // a denial may change only the log
+    for (std::uint32_t i = 0; i < rules_.state_count; ++i) // a denial may change only the log
         core::fold(rules_.limits[i], c_.states[i]);
     const auto lifetime =
         std::max({core::lifetime(rules_, c_.states, c_.header, now()),
@@ -291,7 +293,7 @@ void large_call::store_contents(const hash::digest& id, core::effect effect) noe
 /// Undoes that buckets were brought to now, if only the log, members or holders have changed: those
 /// with `initially` count from the last use how long they have been full, as in the other stores.
 void large_call::keep_found() noexcept {
-    for (std::uint32_t i = 0; i < rules_.slots; ++i)
+    for (std::uint32_t i = 0; i < rules_.state_count; ++i)
         if (rules_.limits[i].initial != core::starts_full)
             c_.states[i] = found_.all()[i];
 }
@@ -347,7 +349,7 @@ void large_call::add_member(std::uint32_t rule) noexcept {
     else if (sketch_states_[rule] == sketch_state::created)
         sketch->clear();
     if (sketch == nullptr) {
-        c_.states[rule].debt = rules_.limits[rule].full + 1;
+        c_.states[rule].debt = rules_.limits[rule].debt_limit + 1;
         return;
     }
     (void)sketch->add(member_);

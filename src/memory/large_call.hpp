@@ -52,7 +52,7 @@ class large_call {
     template<class Change>
     bool change_slots(Change change) noexcept;
 
-    [[nodiscard]] bool may_grow() noexcept;
+    [[nodiscard]] bool make_room_to_record() noexcept;
     [[nodiscard]] bool change_log(const decision* decided) noexcept;
 
     void store_contents(const hash::digest& id, core::effect effect) noexcept;

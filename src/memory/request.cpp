@@ -48,7 +48,7 @@ detail::fault store::answer_again(std::uint32_t record, const detail::policy_dat
     const auto before = chains_.call_of_record(record);
     if (const auto other = core::difference(before, request, digests); other != detail::fault::none)
         return other;
-    auto memory = call_states{p.compiled.slots};
+    auto memory = call_states{p.compiled.state_count};
     auto c = contents{.states = memory.all()};
     auto same = request;
     same.now = before.now;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Finds, claims and evicts the slots of shared states.
+// Finds, claims and evicts the entries of shared states.
 
 #include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
@@ -11,7 +11,7 @@
 
 namespace colimit::memory {
 
-void shared_states::evicted_debt::add(const slot& evicted, std::int64_t now) noexcept {
+void shared_states::evicted_debt::add(const entry& evicted, std::int64_t now) noexcept {
     const auto more =
         evicted_debt{.until = evicted.recovered_at, .since = evicted.written_at}.left(now);
     until = now + std::max({left(now), more, std::int64_t{0}});
@@ -21,8 +21,8 @@ void shared_states::evicted_debt::add(const slot& evicted, std::int64_t now) noe
 template<class Set>
 auto* shared_states::find(Set& s, const hash::digest& policy, std::uint32_t tag) noexcept {
     const auto found = std::ranges::find_if(
-        s.slots, [&](const slot& one) { return one.tag == tag && one.policy == policy; });
-    return found == s.slots.end() ? nullptr : &*found;
+        s.entries, [&](const entry& one) { return one.tag == tag && one.policy == policy; });
+    return found == s.entries.end() ? nullptr : &*found;
 }
 
 bool shared_states::read(const hash::digest& id, const detail::policy_data& p, std::int64_t now,
@@ -38,7 +38,7 @@ bool shared_states::read(const hash::digest& id, const detail::policy_data& p, s
         counts = true;
         return own != nullptr ? own->state : substitute(left);
     };
-    for (std::uint32_t i = 0; i < p.compiled.slots; ++i) {
+    for (std::uint32_t i = 0; i < p.compiled.state_count; ++i) {
         const auto& l = p.compiled.limits[i];
         if (!core::is_log(l))
             c.states[i] = state_of(cell_tag(l), owed,
@@ -58,9 +58,9 @@ bool shared_states::read(const hash::digest& id, const detail::policy_data& p, s
     return counts;
 }
 
-shared_states::slot& shared_states::claim_slot(set& s, const hash::digest& policy,
-                                               std::uint32_t tag, std::int64_t now) noexcept {
-    auto& chosen = *std::ranges::min_element(s.slots, {}, &slot::recovered_at);
+shared_states::entry& shared_states::claim_entry(set& s, const hash::digest& policy,
+                                                 std::uint32_t tag, std::int64_t now) noexcept {
+    auto& chosen = *std::ranges::min_element(s.entries, {}, &entry::recovered_at);
     if (chosen.recovered_at > now)
         (has_lockout(chosen.tag) ? s.locked_out : s.owed).add(chosen, now);
     chosen.policy = policy;
@@ -73,13 +73,13 @@ void shared_states::write(const hash::digest& id, const detail::policy_data& p, 
     auto& s = set_for(id);
     const auto put = [&](std::uint32_t tag, const core::rule_state& state, std::int64_t lifetime) {
         auto* own = find(s, p.id, tag);
-        auto& target = own != nullptr ? *own : claim_slot(s, p.id, tag, now);
+        auto& target = own != nullptr ? *own : claim_entry(s, p.id, tag, now);
         target.state = state;
         target.recovered_at = now + lifetime;
         target.written_at = now;
     };
     const auto longest = core::lifetime(p.compiled, c.states, core::key_header{}, now);
-    for (std::uint32_t i = 0; i < p.compiled.slots; ++i) {
+    for (std::uint32_t i = 0; i < p.compiled.state_count; ++i) {
         const auto& l = p.compiled.limits[i];
         if (core::has_slots(l) && c.states[i].t > now)
             put(cell_tag(l), {.t = c.states[i].t}, c.states[i].t - now);
@@ -147,7 +147,7 @@ bool owe_as_new(const core::compiled_policy& rules, std::span<core::rule_state> 
 
 void restart_periods(const core::compiled_policy& rules, std::span<core::rule_state> states,
                      std::int64_t now) noexcept {
-    for (std::uint32_t i = 0; i < rules.slots; ++i)
+    for (std::uint32_t i = 0; i < rules.state_count; ++i)
         if (core::starts_at_use(rules.limits[i].kind))
             states[i].t = std::max(states[i].t, now + rules.limits[i].period);
 }

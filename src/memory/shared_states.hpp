@@ -5,16 +5,16 @@
 // and is allowed again as the state recovers. Any of the keys may be a new one: so for each call, a
 // rule with `initially` owes at least what it owes for a new key.
 //
-// The digest of key and policy selects one of 1,024 sets of 10 slots. A slot belongs to one rule of
-// a policy, or to its log or its block, so 10 slots are enough for any policy. If several policies
-// need more in one set, the slot that would recover first is evicted, and the set records until
-// when it would have counted: in `owed`, or in `locked_out` for a lockout. Until that time a rule
-// without a slot starts with a state that is repaid at that time and not before. So no debt is
-// forgotten, and the table has a fixed size for any number of policies.
+// The digest of key and policy selects one of 1,024 sets of 10 entries. An entry belongs to one
+// rule of a policy, or to its log or its block, so 10 entries are enough for any policy. If several
+// policies need more in one set, the entry that would recover first is evicted, and the set records
+// until when it would have counted: in `owed`, or in `locked_out` for a lockout. Until that time a
+// rule without an entry starts with a state that is repaid at that time and not before. So no debt
+// is forgotten, and the table has a fixed size for any number of policies.
 //
 // A log is one event here, of all tokens used, at the time of the newest event. Members cannot be
 // counted together, so a `distinct` rule denies keys without a chain until its window ends. Nor can
-// holders of places: a `concurrent` rule denies such keys until the last lease has ended.
+// holders of slots: a `concurrent` rule denies such keys until the last lease has ended.
 
 #pragma once
 
@@ -37,14 +37,14 @@ class shared_states {
   public:
     static constexpr std::size_t sets = 1'024;
 
-    struct slot {
+    struct entry {
         hash::digest policy;
         core::rule_state state;
         std::int64_t recovered_at;
         std::int64_t written_at;
         std::uint32_t tag; ///< as in a cell; 0: never used
     };
-    /// Records how long evicted slots would have counted.
+    /// Records how long evicted entries would have counted.
     struct evicted_debt {
         std::int64_t until;
         std::int64_t since; ///< the time of the last eviction; a clock before it was set back
@@ -53,10 +53,10 @@ class shared_states {
         [[nodiscard]] std::int64_t left(std::int64_t now) const noexcept {
             return until - std::max(since, now);
         }
-        void add(const slot& evicted, std::int64_t now) noexcept;
+        void add(const entry& evicted, std::int64_t now) noexcept;
     };
     struct set {
-        std::array<slot, core::max_slots + 1> slots;
+        std::array<entry, core::max_states + 1> entries;
         evicted_debt owed;
         evicted_debt locked_out;
     };
@@ -79,8 +79,8 @@ class shared_states {
     }
     template<class Set>
     [[nodiscard]] static auto* find(Set& s, const hash::digest& policy, std::uint32_t tag) noexcept;
-    [[nodiscard]] static slot& claim_slot(set& s, const hash::digest& policy, std::uint32_t tag,
-                                          std::int64_t now) noexcept;
+    [[nodiscard]] static entry& claim_entry(set& s, const hash::digest& policy, std::uint32_t tag,
+                                            std::int64_t now) noexcept;
 
     detail::zeroed_array<set> table_{sets};
 };

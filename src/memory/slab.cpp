@@ -31,7 +31,7 @@ slab::slab(std::size_t capacity) : capacity_(capacity) {
     chunks_.reserve((capacity + chunk_cells - 1) / chunk_cells);
 }
 
-bool slab::has_room(std::size_t count, std::size_t outside) noexcept {
+bool slab::ensure_room(std::size_t count, std::size_t outside) noexcept {
     if (used() + count + outside + reserved_ > capacity_)
         return false;
     if (count <= free_count_)

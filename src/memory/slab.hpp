@@ -31,10 +31,10 @@ class slab {
         return chunks_[i / chunk_cells].get()[i % chunk_cells];
     }
 
-    /// Returns whether `count` cells can be taken, and logs or sketches can grow by `outside`
-    /// cells. Allocates the memory for the cells.
-    [[nodiscard]] bool has_room(std::size_t count, std::size_t outside = 0) noexcept;
-    /// Returns a cell whose members are not initialised. Requires room, see `has_room`.
+    /// Allocates the memory for `count` more cells. Returns whether they can be taken, and logs or
+    /// sketches can grow by `outside` cells.
+    [[nodiscard]] bool ensure_room(std::size_t count, std::size_t outside = 0) noexcept;
+    /// Returns a cell whose members are not initialised. Requires room, see `ensure_room`.
     [[nodiscard]] std::uint32_t take() noexcept;
     void release(std::uint32_t i) noexcept;
 
@@ -47,7 +47,7 @@ class slab {
         BOOST_ASSERT(outside_ >= from);
         outside_ += to - from;
     }
-    /// Keeps room for so many cells, which `has_room` does not count, until it is released.
+    /// Keeps room for so many cells, which `ensure_room` does not count, until it is released.
     void reserve(std::size_t cells) noexcept { reserved_ += cells; }
     void release_reserved(std::size_t cells) noexcept {
         BOOST_ASSERT(reserved_ >= cells);

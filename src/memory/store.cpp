@@ -21,7 +21,7 @@ void advance(const core::compiled_policy& rules, contents& c, std::int64_t now) 
             (void)core::kinds::distinct::advance_window(rules.limits[i], c.states[i], now);
     auto unused = decision{};
     (void)core::evaluate(rules, c.states, c.header, {.verb = core::verb::peek, .now = now}, unused);
-    for (std::uint32_t i = 0; i < rules.slots; ++i)
+    for (std::uint32_t i = 0; i < rules.state_count; ++i)
         core::fold(rules.limits[i], c.states[i]);
 }
 
@@ -48,7 +48,7 @@ bool store::decide(const lookup& key, const detail::policy_data& p,
         large_call{*this, p, request, result}.decide(key.id, head);
         return true;
     }
-    auto memory = call_states{p.compiled.slots};
+    auto memory = call_states{p.compiled.state_count};
     auto c = contents{.states = memory.all()};
     if (head == no_cell) {
         decide_new_key(key.id, p, request, c, result);
@@ -115,12 +115,12 @@ void store::write(std::uint32_t head, const detail::policy_data& p, const conten
 void store::move_to_shared(std::uint32_t head, const detail::policy_data& p, const contents& c,
                            const core::event_log& log, std::int64_t now) noexcept {
     const auto id = chains_.id(head);
-    auto memory = call_states{p.compiled.slots};
+    auto memory = call_states{p.compiled.state_count};
     auto merged = contents{.states = memory.all()};
     auto shared_log = core::event_log{};
     (void)shared_.read(id, p, now, merged, shared_log);
     advance(p.compiled, merged, now);
-    for (std::uint32_t i = 0; i < p.compiled.slots; ++i)
+    for (std::uint32_t i = 0; i < p.compiled.state_count; ++i)
         merged.states[i] = core::stricter(p.compiled.limits[i], merged.states[i], c.states[i]);
     if (merged.header.block.debt < c.header.block.debt)
         merged.header.block = c.header.block;

@@ -20,7 +20,7 @@
 //     to new ones.
 //   - a log keeps its size: new events are merged into its newest one, so they count for longer.
 //   - a sketch does not accept a new member: its rule denies new members until the window ends.
-//   - a set of holders does not accept a new one: an `acquire` that finds a free place fails, as on
+//   - a set of holders does not accept a new one: an `acquire` that finds a free slot fails, as on
 //     a server without memory.
 //
 // A block without room is shared too. It also denies the other keys of its shared state: one new
@@ -110,7 +110,7 @@ class store : boost::noncopyable {
     [[nodiscard]] bool lacks_memory() const noexcept { return lacks_memory_; }
 
     /// Returns the fencing token of the last call if that was an `acquire` that was granted a
-    /// place.
+    /// slot.
     [[nodiscard]] std::uint64_t fencing_token() const noexcept { return fencing_token_; }
 
     [[nodiscard]] local_statistics statistics() const noexcept;

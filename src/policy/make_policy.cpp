@@ -49,7 +49,7 @@ void check_command_policy(const policy_data& data) {
         throw error{errc::invalid_policy,
                     "policy '" + std::string{command_policy} + "': " + reason};
     };
-    const auto has_rule = rules.slots == 1 && rules.limits[0].kind == core::kind::bucket &&
+    const auto has_rule = rules.state_count == 1 && rules.limits[0].kind == core::kind::bucket &&
                           rules.limits[0].initial == core::starts_full &&
                           data.rules[0].name() == "cell";
     if (!has_rule)

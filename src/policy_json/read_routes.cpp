@@ -33,11 +33,11 @@ using detail::document_data;
     return "one of " + text::listed(names) + (policies.size() > most ? ", ..." : "");
 }
 
-/// Checks that a request, which names neither members nor places, can be decided. The limiter would
+/// Checks that a request, which names neither members nor slots, can be decided. The limiter would
 /// end the call with an error, and not only this policy would limit nothing.
 void check_decidable(const core::compiled_policy& rules, const node_ref& p) {
     if (rules.has_slots)
-        p.refuse("has a concurrent rule, whose places a route does not hold");
+        p.refuse("has a concurrent rule, whose slots a route does not hold");
     if (rules.has_distinct)
         p.refuse("has a distinct rule, whose members a route does not name");
 }

@@ -164,7 +164,7 @@ std::string key_link::silence() const {
 /// A redirection is not an answer: nodes that only redirect are reported like silent ones.
 void key_link::follow(const redis::redirection& moved) {
     const auto now = connection_.now();
-    if (moved.target.host.empty() || !nodes_->may_connect(moved.target) ||
+    if (moved.target.host.empty() || !nodes_->admit(moved.target) ||
         now < moved_at_ + redirection_pause)
         return nodes_->request();
     moved_at_ = now;
@@ -179,7 +179,7 @@ void key_link::follow_map() {
         return nodes_->request();
     if (node_ == *owner)
         return;
-    if (!nodes_->may_connect(*owner))
+    if (!nodes_->admit(*owner))
         return;
     move_to(*owner);
     node_ = *owner;

@@ -25,7 +25,7 @@ constexpr std::int64_t second_in_ms = 1'000;
     return stamp.append(" ").append(detail::decimal{time % us_per_second});
 }
 
-[[nodiscard]] bool is_repeated(int flags) noexcept {
+[[nodiscard]] bool is_replicated_or_loading(int flags) noexcept {
     return (flags & (api::is_replicated | api::is_loading)) != 0;
 }
 
@@ -33,8 +33,8 @@ constexpr std::int64_t second_in_ms = 1'000;
 /// that evicts may be over it by what a command uses while it runs, or for as long as it evicts.
 /// Servers since Redis 7.0 and Valkey 7.2 tell, by refusing a SETRANGE that changes nothing.
 [[nodiscard]] bool is_full(api::context* where, api::string* key, int flags) noexcept {
-    // If it repeats a command, another one has decided.
-    if (is_repeated(flags) || (flags & api::is_over_maxmemory) == 0)
+    // If it replays a command, another server has decided.
+    if (is_replicated_or_loading(flags) || (flags & api::is_over_maxmemory) == 0)
         return false;
     auto* reply = api::call(where, "SETRANGE", "Mscc", key, "0", "");
     if (reply == nullptr)
@@ -45,8 +45,8 @@ constexpr std::int64_t second_in_ms = 1'000;
 
 } // namespace
 
-bool repeats(api::context* where) noexcept {
-    return is_repeated(api::context_flags(where));
+bool is_replicated_or_loading(api::context* where) noexcept {
+    return is_replicated_or_loading(api::context_flags(where));
 }
 
 command_clock command_clock::of_server() noexcept {
@@ -80,7 +80,7 @@ command_run::command_run(api::context* where, api::string* key, command_clock cl
       flags_(api::context_flags(where)), is_full_(server_module::is_full(where, key, flags_)),
       propagates_effects_(how == propagation::effects || clock_.source == clock_source::caller ||
                           (flags_ & api::is_in_cluster) != 0 || is_full_),
-      is_heard_(listeners::are_there(where, flags_)) {}
+      has_listeners_(listeners::exist(where, flags_)) {}
 
 expiry command_run::expiry_after(double us) const noexcept {
     const auto ms = static_cast<std::int64_t>(std::floor(us / us_per_ms)) + second_in_ms;
@@ -90,7 +90,7 @@ expiry command_run::expiry_after(double us) const noexcept {
 
 void command_run::end(const char* command, std::span<api::string*> arguments,
                       std::size_t clock_at) {
-    if (!has_changed_ || !is_heard_ || propagates_effects_)
+    if (!has_changed_ || !has_listeners_ || propagates_effects_)
         return;
     const auto time = '@' + std::to_string(clock_.now);
     const auto after = arguments.subspan(clock_at + 1);

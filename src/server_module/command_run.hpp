@@ -31,7 +31,7 @@ inline constexpr std::string_view wrong_type =
     "WRONGTYPE Operation against a key holding the wrong kind of value"sv;
 
 /// Returns whether the command comes from the server's own master or AOF.
-[[nodiscard]] bool repeats(api::context* where) noexcept;
+[[nodiscard]] bool is_replicated_or_loading(api::context* where) noexcept;
 
 enum class propagation : std::uint8_t { effects, command };
 
@@ -108,10 +108,10 @@ class command_run {
     /// Propagates one effect, whose arguments follow in the form that api::replicate takes.
     template<class... Arguments>
     void propagate(const char* command, const char* format, Arguments... arguments) noexcept {
-        if (!is_heard_ && !has_changed_) // counts as a change of the dataset, for `save`
+        if (!has_listeners_ && !has_changed_) // counts as a change of the dataset, for `save`
             (void)api::replicate_command(where_);
         has_changed_ = true;
-        if (propagates_effects_ && is_heard_)
+        if (propagates_effects_ && has_listeners_)
             (void)api::replicate(where_, command, format, arguments...);
     }
     /// For changes that api::call makes.
@@ -129,7 +129,7 @@ class command_run {
     int flags_;             ///< what the server says of itself
     bool is_full_;
     bool propagates_effects_;
-    bool is_heard_; ///< by replicas or an AOF
+    bool has_listeners_; ///< replicas or an AOF
     bool has_changed_ = false;
     std::vector<kept_key> kept_{};
 };

@@ -23,10 +23,10 @@ constexpr auto token_member = std::string_view{}; // its score is minus the last
 holder_set::holder_set(command_run& run, const core::compiled_policy& rules) noexcept : run_(run) {
     if (!rules.has_slots)
         return;
-    place_ = core::slots_of(rules);
-    limit_ = rules.limits[place_].full;
-    lease_ = rules.limits[place_].period;
-    always_grows_ = rules.limits[place_].shadow || rules.counts_denied;
+    rule_ = core::slot_rule_of(rules);
+    limit_ = rules.limits[rule_].debt_limit;
+    lease_ = rules.limits[rule_].period;
+    always_grows_ = rules.limits[rule_].shadow || rules.counts_denied;
 }
 
 double holder_set::score_of(std::string_view member) const {
@@ -59,7 +59,7 @@ void holder_set::report(const detail::call_request& request, std::span<core::rul
         read(run_, "ZCOUNT", "sbc", name_, from.data(), from.size(), "+inf").integer();
     const auto others = holders - (acquires && held ? 1 : 0);
     const auto lacks_memory = acquires && (others < limit_ || always_grows_) && run_.is_full();
-    auto& s = states[place_] = {};
+    auto& s = states[rule_] = {};
     s.t = holders == 0 ? 0 : end_of(1);
     s.debt = others;
     if (acquires && !lacks_memory)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The holders of places in the server: a sorted set of their ids by the end of their leases, the
+// The holders of slots in the server: a sorted set of their ids by the end of their leases, the
 // twin of lua/check/kinds/concurrent.lua.
 
 #pragma once
@@ -46,7 +46,7 @@ class holder_set {
     void add_with(std::int64_t score, std::string_view member);
 
     command_run& run_;
-    std::size_t place_ = 0; ///< of the rule
+    std::size_t rule_ = 0; ///< its index
     std::int64_t limit_ = 0;
     std::int64_t lease_ = 0;
     bool always_grows_ = false; ///< acquires need memory beyond the limit, too

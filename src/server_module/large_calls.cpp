@@ -38,7 +38,7 @@ bool large_calls::advance_windows() noexcept {
 bool large_calls::has_moved() noexcept {
     auto copy = states_.state();
     auto moved = false;
-    for (std::uint32_t i = 0; i < rules_.slots; ++i)
+    for (std::uint32_t i = 0; i < rules_.state_count; ++i)
         moved = core::advance(rules_.limits[i], copy.states[i], run_.now()) || moved;
     return (copy.block.num != 0 && core::kinds::lockout::advance_up_to(limits::max_recovery.count(),
                                                                        copy.block, run_.now())) ||

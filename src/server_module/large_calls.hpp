@@ -34,7 +34,7 @@ class large_calls final : public key_calls {
     [[nodiscard]] bool finds_stale() const noexcept override { return finds_stale_; }
 
   private:
-    using numbers = std::array<std::int64_t, core::max_slots>;
+    using numbers = std::array<std::int64_t, core::max_states>;
 
     [[nodiscard]] std::span<core::rule_state> states() noexcept { return states_.state().states; }
     [[nodiscard]] bool advance_windows() noexcept;

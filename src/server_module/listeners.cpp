@@ -39,7 +39,7 @@ void watch(api::context* where) noexcept {
               api::subscribe(where, api::fork_child, forget) == api::ok;
 }
 
-bool are_there(api::context* where, int flags) noexcept {
+bool exist(api::context* where, int flags) noexcept {
     // While it loads its dataset, a server may also restore what it was to replicas.
     if (!is_told || (flags & (api::has_aof | api::is_in_cluster | api::is_loading)) != 0)
         return true;

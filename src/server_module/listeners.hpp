@@ -22,6 +22,6 @@ void watch(api::context* where) noexcept;
 
 /// Returns false if what is propagated now is not read.
 /// @param flags of the command's context
-[[nodiscard]] bool are_there(api::context* where, int flags) noexcept;
+[[nodiscard]] bool exist(api::context* where, int flags) noexcept;
 
 } // namespace colimit::server_module::listeners

@@ -19,7 +19,7 @@ using detail::append_number;
 using detail::read_number;
 
 constexpr std::size_t head_size = 80; // long on purpose: such a hash is a table from the beginning
-constexpr std::size_t whole_size = core::value_head_bytes + core::value_slot_bytes;
+constexpr std::size_t whole_size = core::value_head_bytes + core::value_state_bytes;
 
 /// Reads a time; what is not a whole number of microseconds up to a century is 0.
 [[nodiscard]] std::int64_t span_at(const char* at) noexcept {

@@ -14,7 +14,7 @@ void plain_calls::begin(std::size_t key) {
         results_.set_found(key, value_->read());
     const auto found = results_.value(key);
     states_.load(found);
-    if (rules_.has_bare_keys && found && !has_only_own_slots(rules_, *found, states_.state()))
+    if (rules_.has_bare_keys && found && !has_only_own_states(rules_, *found, states_.state()))
         results_.report_conflict(key);
 }
 

@@ -31,7 +31,7 @@ constexpr double spare = 1.9;
 state_lifetime lifetime_of(const core::compiled_policy& rules, const core::key_state& state,
                            std::int64_t now) noexcept {
     auto all = state_lifetime{state.block.debt, static_cast<double>(state.block.debt)};
-    for (std::uint32_t i = 0; i < rules.slots; ++i) {
+    for (std::uint32_t i = 0; i < rules.state_count; ++i) {
         const auto& l = rules.limits[i];
         if (core::is_elsewhere(l) || is_full(l, state.states[i]))
             continue;
@@ -87,7 +87,7 @@ bool are_made_at_once(const core::compiled_policy& rules, const detail::call_req
 /// of the policy count. The next one does not.
 bool policy_states::has_surplus() const noexcept {
     for (std::uint32_t i = 0; i < rules_.size; ++i)
-        if (state_.states[i].capacity < 0 && state_.states[i].debt < rules_.limits[i].full)
+        if (state_.states[i].capacity < 0 && state_.states[i].debt < rules_.limits[i].debt_limit)
             return true;
     return false;
 }
@@ -103,7 +103,7 @@ std::int64_t policy_states::allow_times(const detail::call_request& request, std
         return !make_one(request) ? 0 : times == 1 ? 1 : 1 + allow_times(request, times - 1);
     auto served =
         result_.allowed() ? std::min(std::int64_t{times}, result_.granted / request.cost) : 0;
-    if (rules_.slots > rules_.size && !rules_.shadow)
+    if (rules_.state_count > rules_.size && !rules_.shadow)
         served = std::min<std::int64_t>(served, 1);
     auto call = request;
     if (served != 0)

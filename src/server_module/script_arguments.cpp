@@ -65,7 +65,7 @@ script_arguments script_arguments::read(std::span<api::string*> after_name) {
 command_clock script_arguments::clock(api::context* where) const {
     auto clock = command_clock::read(api::text_of(rest[2]));
     // Only a master, and the AOF, tell the time at which they have decided.
-    if (!clock || (clock->source == clock_source::origin && !repeats(where)))
+    if (!clock || (clock->source == clock_source::origin && !is_replicated_or_loading(where)))
         refuse("clock", "not a time", "nothing, or microseconds from 0 to 4503599627370496");
     return *clock;
 }

@@ -79,7 +79,8 @@ std::optional<decision> check_once(api::context* where, api::string* key,
     auto states = policy_states{rules};
     const auto found = value.read();
     states.load(found);
-    if (value.is_foreign() || (found && !core::has_only_own_slots(rules, *found, states.state()))) {
+    if (value.is_foreign() ||
+        (found && !core::has_only_own_states(rules, *found, states.state()))) {
         (void)api::send_error(where, "WRONGTYPE the key holds a value that is not the state of a "
                                      "limit of CL.THROTTLE or COLIMIT.ALLOW");
         return std::nullopt;

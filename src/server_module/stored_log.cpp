@@ -167,17 +167,17 @@ void stored_log::move_to_now() {
 
 /// Returns when so many of the oldest events will have left the window that `over` more fits; 0 if
 /// it does now.
-/// @param place of the first event in the window
+/// @param position of the first event in the window
 std::int64_t stored_log::fits_at(const core::compiled_rule& l, std::int64_t used,
-                                 std::int64_t place, std::int64_t over) {
+                                 std::int64_t position, std::int64_t over) {
     const auto now = run_.now();
     if (over <= 0)
         return 0;
     if (over > used)
         return now + l.period;
     // An event weighs at least 1.
-    const auto last = std::min(place + over, end()) - 1;
-    const auto found = first_with(weight_before(place) + over, place, last);
+    const auto last = std::min(position + over, end()) - 1;
+    const auto found = first_with(weight_before(position) + over, position, last);
     return std::min(at(found).t, now) + l.period;
 }
 
@@ -187,16 +187,16 @@ void stored_log::report(std::int64_t amount, std::int64_t denied,
         const auto& l = rules_.limits[i];
         if (!core::is_log(l))
             continue;
-        const auto place = first_after(run_.now() - l.period, from_, end());
-        const auto used = std::clamp<std::int64_t>(total_ - weight_before(place), 0, max_weight);
+        const auto position = first_after(run_.now() - l.period, from_, end());
+        const auto used = std::clamp<std::int64_t>(total_ - weight_before(position), 0, max_weight);
         auto& s = states[i] = {};
         s.debt = used;
         s.t = used == 0 ? 0 : std::min(newest_, run_.now());
-        if (amount > l.full)
+        if (amount > l.debt_limit)
             continue;
-        const auto over = used + amount - l.full;
-        s.capacity = fits_at(l, used, place, over);
-        s.num = rules_.counts_denied ? fits_at(l, used, place, over + denied) : 0;
+        const auto over = used + amount - l.debt_limit;
+        s.capacity = fits_at(l, used, position, over);
+        s.num = rules_.counts_denied ? fits_at(l, used, position, over + denied) : 0;
     }
 }
 

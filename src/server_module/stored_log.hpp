@@ -66,7 +66,7 @@ class stored_log {
     void rebase();
     void merge_oldest() noexcept;
     [[nodiscard]] std::int64_t fits_at(const core::compiled_rule& l, std::int64_t used,
-                                       std::int64_t place, std::int64_t over);
+                                       std::int64_t position, std::int64_t over);
     [[nodiscard]] std::string head(double expires, std::int64_t first) const;
     void write_tail(double kept_for, bool has_ttl);
     void write_all(double kept_for);

@@ -209,7 +209,7 @@ class conversation {
     }
 
   private:
-    /// A place in line, and the way to a server that never comes.
+    /// A place in the queue, and the way to a server that never comes.
     [[nodiscard]] bool lasts(const pair_of_trials& p) const {
         const auto kind = p.call.kind();
         return (kind == kind_of_call::wait && waited_) ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Each allocation of a call of `acquire` and of its slot's release fails, alone or with the next
-// few. The limiter lives on: so the place gets free long before its lease ends, whatever has
+// few. The limiter lives on: so the slot gets free long before its lease ends, whatever has
 // failed. (Renewals and releases allocate nothing: test/allocation.)
 
 #include <alloc_failure/failing_new.hpp>
@@ -83,7 +83,7 @@ void fail_each(Play play) {
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_place_is_given_back_whichever_allocation_fails) {
+BOOST_AUTO_TEST_CASE(a_slot_is_given_back_whichever_allocation_fails) {
     auto s = scene{};
     s.l.run([&]() -> asio::awaitable<void> { (void)co_await s.l.ready(); });
     fail_each([&](std::int64_t first, int length) {

@@ -221,7 +221,7 @@ class story {
     [[nodiscard]] bool may_lease(const core::call_request& request) const {
         return request.verb == verb::allow && request.cost > 0 &&
                request.at_least == request.cost && !rules().has_log && !rules().has_distinct &&
-               rules().slots == rules().size;
+               rules().state_count == rules().size;
     }
 
     /// One of a few, so that some come again.
@@ -390,7 +390,7 @@ class story {
                             : b.kind == core::kind::calendar ? 86'400'000'000 * rng_.pick(days)
                                                              : b.period * b.unit;
         const auto recovery =
-            is_bucket ? std::max<std::int64_t>(1, b.full / b.den) * b.unit : 2 * period;
+            is_bucket ? std::max<std::int64_t>(1, b.debt_limit / b.den) * b.unit : 2 * period;
         switch (rng_.below(10)) {
         case 0:
         case 1:

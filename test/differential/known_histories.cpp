@@ -71,7 +71,8 @@ constexpr std::int64_t noon = 1'700'000'001'234'567;
     const auto p = policy{"p", r};
     const auto& l = detail::access::data(p)->compiled.limits[0];
     auto state = core::key_state{};
-    state.states[0] = {.t = noon + 1'000, .debt = l.most + 5, .num = l.num, .capacity = l.capacity};
+    state.states[0] = {
+        .t = noon + 1'000, .debt = l.debt_max + 5, .num = l.num, .capacity = l.capacity};
     return {.versions = {p},
             .steps = {
                 {.kind = step_kind::plant,
@@ -107,7 +108,7 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
         const auto length = l.period * l.unit;
         state.states[i] = {.t = l.kind != core::kind::bucket ? (noon / length + 1) * length
                                                              : noon - 7,
-                           .debt = l.full - l.num,
+                           .debt = l.debt_limit - l.num,
                            .num = l.kind == core::kind::counter ? length
                                   : is_window                   ? 1
                                                                 : l.num,
@@ -169,9 +170,9 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
         const auto fit = turn % 2 == 0 ? 0 : 3;
         for (std::size_t i = 0; i < buckets; ++i) {
             const auto& l = rules.limits[i];
-            const auto room = i == turn / 4 ? fit * l.num + l.num / 2 : l.full;
+            const auto room = i == turn / 4 ? fit * l.num + l.num / 2 : l.debt_limit;
             state.states[i] = {
-                .t = noon, .debt = l.full - room, .num = l.num, .capacity = l.capacity};
+                .t = noon, .debt = l.debt_limit - room, .num = l.num, .capacity = l.capacity};
         }
         told.steps.push_back(
             {.kind = step_kind::plant, .bytes = test::encode_value(rules, state, 0)});
@@ -188,7 +189,7 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
     const auto length = l.period * l.unit;
     const auto end = (noon / length + 1) * length;
     auto state = core::key_state{};
-    state.states[0] = {.t = end, .debt = l.full - 1, .num = length, .capacity = 1};
+    state.states[0] = {.t = end, .debt = l.debt_limit - 1, .num = length, .capacity = 1};
     return {.versions = {p},
             .steps = {
                 {.kind = step_kind::plant,

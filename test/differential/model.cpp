@@ -34,7 +34,7 @@ namespace {
 
 /// For each slot, whether its window has no members: its sketch is one of before, and starts anew
 /// when a member is added.
-using windows = std::array<bool, core::max_slots>;
+using windows = std::array<bool, core::max_states>;
 
 void add_member(const core::compiled_policy& rules, model_key& known, const windows& fresh,
                 std::string_view member) {
@@ -142,7 +142,7 @@ std::int64_t model::recovery_time(const core::compiled_policy& rules, std::size_
                                   std::int64_t now) const {
     auto state = core::decode_value(rules, keys_[key].value);
     auto longest = std::int64_t{0};
-    for (std::uint32_t i = 0; i < rules.slots; ++i) {
+    for (std::uint32_t i = 0; i < rules.state_count; ++i) {
         auto& s = state.states[i];
         (void)bring(rules.limits[i], s, now);
         core::fold(rules.limits[i], s);

@@ -62,7 +62,8 @@ void append(std::string& out, T value) {
                    : d.percent(50)
                        ? now
                        : std::min(limits::max_exact_integer, now + d.magnitude(1LL << 50));
-    const auto debt = d.percent(70) ? d.between(0, b.full) : d.magnitude(limits::max_exact_integer);
+    const auto debt =
+        d.percent(70) ? d.between(0, b.debt_limit) : d.magnitude(limits::max_exact_integer);
     const auto same = d.percent(60);
     const auto own = b.kind == core::kind::counter ? length : b.num;
     const auto num = same ? own : d.magnitude(limits::max_exact_integer);
@@ -99,7 +100,7 @@ void append(std::string& out, T value) {
     if (d.percent(15))
         slots.push_back(some());
     if (d.percent(5)) // as many as a value may have, one more or one less
-        slots.resize(core::max_slots + d.below(3), slot{some()});
+        slots.resize(core::max_states + d.below(3), slot{some()});
     if (d.percent(5))
         slots.clear();
     else if (d.percent(15))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The connection of an `acquire` ends, is reset or falls silent, at each byte of its request and of
-// its reply. The caller gets a slot or an error, the place has a holder only if that slot lives,
+// its reply. The caller gets a slot or an error; the store has a holder only if that slot lives,
 // and the limiter gives back what it was not told of: leases are so long that none ends here.
 
 #include <faults/cuts.hpp>
@@ -128,15 +128,15 @@ void cut(fault_kind kind) {
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_connection_that_ends_leaves_no_place_without_a_slot) {
+BOOST_AUTO_TEST_CASE(a_connection_that_ends_leaves_no_slot_without_an_owner) {
     cut(fault_kind::fin);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_is_reset_leaves_no_place_without_a_slot) {
+BOOST_AUTO_TEST_CASE(a_connection_that_is_reset_leaves_no_slot_without_an_owner) {
     cut(fault_kind::reset);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_falls_silent_leaves_no_place_without_a_slot) {
+BOOST_AUTO_TEST_CASE(a_connection_that_falls_silent_leaves_no_slot_without_an_owner) {
     cut(fault_kind::stall);
 }
 

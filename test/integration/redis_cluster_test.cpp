@@ -165,11 +165,11 @@ BOOST_AUTO_TEST_CASE(a_map_of_very_many_ranges_is_read) {
     auto server = test::redis_server{{.tcp = true, .arguments = {"--cluster-enabled", "yes"}}};
     auto client = server.connect();
     auto out = std::string{};
-    redis::resp::append_array(out, 2 + redis::slot_count / 2);
+    redis::resp::append_array(out, 2 + redis::hash_slot_count / 2);
     redis::resp::append_bulk(out, "CLUSTER");
     redis::resp::append_bulk(out, "ADDSLOTS");
     auto expected = std::vector<redis::slot_map::range>{};
-    for (std::uint16_t slot = 0; slot < redis::slot_count; slot = std::uint16_t(slot + 2)) {
+    for (std::uint16_t slot = 0; slot < redis::hash_slot_count; slot = std::uint16_t(slot + 2)) {
         redis::resp::append_bulk(out, std::to_string(slot));
         expected.push_back({slot, slot, 0});
     }

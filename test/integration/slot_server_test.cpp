@@ -37,7 +37,7 @@ struct two_limiters {
 
 BOOST_FIXTURE_TEST_SUITE(slots_on_a_server, two_limiters)
 
-BOOST_AUTO_TEST_CASE(limiters_share_the_places_and_tokens_grow) {
+BOOST_AUTO_TEST_CASE(limiters_share_the_slots_and_tokens_grow) {
     auto held = std::vector<slot>{};
     a.run([&]() -> asio::awaitable<void> {
         held.push_back(co_await acquire(a, two));

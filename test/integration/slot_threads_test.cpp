@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Slots of one limiter, used by the threads of a pool: what a slot guards is not guarded otherwise,
-// so that ThreadSanitizer notices two holders of one place. Slots are also released, destroyed and
+// so that ThreadSanitizer notices two holders of one slot. Slots are also released, destroyed and
 // lost in other threads than those that have acquired them.
 
 #include <colimit/limiter.hpp>
@@ -47,8 +47,8 @@ const auto brief = policy{"brief", concurrent(callers).lease(300ms)};
 }
 
 struct scene {
-    std::int64_t done = 0;        ///< guarded by the place
-    std::uint64_t last_token = 0; ///< guarded by the place
+    std::int64_t done = 0;        ///< guarded by the slot
+    std::uint64_t last_token = 0; ///< guarded by the slot
     std::atomic<std::int64_t> left = grants;
     std::atomic<int> strange = 0;
     std::atomic<int> running = callers;
@@ -102,11 +102,11 @@ void check_from_all_threads(const std::string& server) {
 
 BOOST_AUTO_TEST_SUITE(slots_and_threads)
 
-BOOST_AUTO_TEST_CASE(a_place_has_one_holder_at_a_time_in_process) {
+BOOST_AUTO_TEST_CASE(a_slot_has_one_holder_at_a_time_in_process) {
     check_from_all_threads("memory:");
 }
 
-BOOST_AUTO_TEST_CASE(a_place_has_one_holder_at_a_time_on_redis) {
+BOOST_AUTO_TEST_CASE(a_slot_has_one_holder_at_a_time_on_redis) {
     auto server = test::redis_server{};
     check_from_all_threads(server.address());
 }

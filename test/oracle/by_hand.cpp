@@ -345,7 +345,7 @@ totals read_totals_by_hand(const task& t) {
     return executed;
 }
 
-std::int64_t places_lost_by_hand(const task& t, std::size_t limit) {
+std::int64_t slots_lost_by_hand(const task& t, std::size_t limit) {
     auto one = hand{t};
     auto found = std::int64_t{0};
     for (std::size_t k = 0; k < keys_of(mode::slots); ++k)

@@ -90,7 +90,7 @@ inline void call(const task& t) {
 [[nodiscard]] totals read_totals_by_hand(const task& t);
 
 /// Returns how many places of all keys under a limit for slots cannot be acquired.
-[[nodiscard]] std::int64_t places_lost_by_limiter(const task& t, std::size_t limit);
-[[nodiscard]] std::int64_t places_lost_by_hand(const task& t, std::size_t limit);
+[[nodiscard]] std::int64_t slots_lost_by_limiter(const task& t, std::size_t limit);
+[[nodiscard]] std::int64_t slots_lost_by_hand(const task& t, std::size_t limit);
 
 } // namespace colimit::oracle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Slots: at each grant, how many believe to have a place.
+// Slots: at each grant, how many believe to have a slot.
 
 #include "checker.hpp"
 

@@ -20,19 +20,19 @@ namespace colimit::oracle {
 /// What rounds have found.
 struct outcome {
     judgement found = {};
-    std::int64_t lost = 0;        ///< slots; this is no mistake
-    std::int64_t kills = 0;       ///< of processes
-    std::int64_t halts = 0;       ///< of processes, for longer than a lease
-    std::int64_t looks = 0;       ///< at the sets of holders
-    std::int64_t unfinished = 0;  ///< calls, or ids without a call
-    std::int64_t crowded = 0;     ///< sets of holders
-    std::int64_t places_lost = 0; ///< for slots
-    std::int64_t late = 0;        ///< calls that wait
-    std::int64_t wrong = 0;       ///< statistics of limiters
-    std::int64_t failed = 0;      ///< processes
+    std::int64_t lost = 0;       ///< slots; this is no mistake
+    std::int64_t kills = 0;      ///< of processes
+    std::int64_t halts = 0;      ///< of processes, for longer than a lease
+    std::int64_t looks = 0;      ///< at the sets of holders
+    std::int64_t unfinished = 0; ///< calls, or ids without a call
+    std::int64_t crowded = 0;    ///< sets of holders
+    std::int64_t slots_lost = 0; ///< not free at the end
+    std::int64_t late = 0;       ///< calls that wait
+    std::int64_t wrong = 0;      ///< statistics of limiters
+    std::int64_t failed = 0;     ///< processes
 
     [[nodiscard]] bool is_well() const noexcept {
-        return found.is_well() && unfinished + crowded + places_lost + late + wrong + failed == 0;
+        return found.is_well() && unfinished + crowded + slots_lost + late + wrong + failed == 0;
     }
     /// Prints what is common to all modes, with each finding.
     void print(mode m) const;

@@ -93,7 +93,7 @@ totals read_totals_by_limiter(const task& t) {
     return executed;
 }
 
-std::int64_t places_lost_by_limiter(const task& t, std::size_t limit) {
+std::int64_t slots_lost_by_limiter(const task& t, std::size_t limit) {
     const auto p = policies_of(mode::slots)[limit];
     auto found = std::int64_t{0};
     auto l = test::live{t.server, patient(t)};

@@ -71,7 +71,7 @@ class run {
                       << all_.kills << ", halted with slots for more than a lease " << all_.halts
                       << ", sets seen " << all_.looks << " times\n"
                       << "crowded grants " << f.crowded << ", crowded sets " << all_.crowded
-                      << ", wrong tokens " << f.wrong_tokens << ", places lost " << all_.places_lost
+                      << ", wrong tokens " << f.wrong_tokens << ", slots lost " << all_.slots_lost
                       << ", late " << all_.late << '\n';
         if (order_.mode == mode::requests)
             std::cout << "calls " << f.sent << ", answered " << f.answered << "; ids " << f.checks
@@ -116,7 +116,7 @@ class run {
         workers.make_rest();
         observer.kill();
         if (order_.mode == mode::slots)
-            all_.places_lost += find_lost_places(workers.board());
+            all_.slots_lost += find_lost_slots(workers.board());
         workers.end(all_);
         network.kill();
         server_kills_ += worse.losses().size();
@@ -194,7 +194,7 @@ class run {
 
     /// Nothing that was sent before is executed any more. Two connections are accepted in order, so
     /// those of which the server has not taken notice yet are among those that it ends.
-    [[nodiscard]] std::int64_t find_lost_places(board& b) const {
+    [[nodiscard]] std::int64_t find_lost_slots(board& b) const {
         if (order_.has_faults) {
             b.drop_all = true;
             wait_until("the network has no connections", [&] { return !b.drop_all; });
@@ -212,7 +212,7 @@ class run {
         for (std::size_t l = 0; l < slot_limits.size(); ++l) {
             while (look.time() < since + slot_limits[l].lease)
                 std::this_thread::sleep_for(1ms);
-            lost += t.by_hand ? places_lost_by_hand(t, l) : places_lost_by_limiter(t, l);
+            lost += t.by_hand ? slots_lost_by_hand(t, l) : slots_lost_by_limiter(t, l);
         }
         return lost;
     }

@@ -71,7 +71,7 @@ foreach(rule IN ITEMS never_expires keeps_renewing)
     add_labelled_test(oracle oracle_notices_slots_${rule}
         COMMAND oracle --slots --checks 3000 --break ${rule})
     set_tests_properties(oracle_notices_slots_${rule} PROPERTIES
-        PASS_REGULAR_EXPRESSION "places lost [1-9]")
+        PASS_REGULAR_EXPRESSION "slots lost [1-9]")
 endforeach()
 # Failovers, which take a while and little work: so they start early, beside other tests. A busy
 # machine makes first decisions late.

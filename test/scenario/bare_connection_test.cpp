@@ -112,8 +112,8 @@ class echo_client final : public redis::connection_user,
         return made;
     }
 
-    void rest() {
-        connection.rest();
+    void suspend() {
+        connection.suspend();
         take_events();
     }
     void ask(std::string text) {
@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_has_no_address_yet_is_opened_by_the_first
     client->connection.close(true);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_rests_is_closed_and_is_opened_by_a_move) {
+BOOST_AUTO_TEST_CASE(a_suspended_connection_is_closed_and_is_opened_by_a_move) {
     auto is_left = false;
     auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
                                        co_await c.greet();
@@ -338,10 +338,10 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_is_closed_and_is_opened_by_a_move) 
     client->connection.open();
     client->ask("first");
     run_until([&] { return client->answers == 1; });
-    client->rest();
+    client->suspend();
     BOOST_TEST(!client->connection.is_ready());
     BOOST_TEST(client->lost_ready == 1);
-    client->rest(); // nothing is left to be done
+    client->suspend(); // nothing is left to be done
     BOOST_TEST(client->lost_ready == 1);
     client->ask("second");
     run_until([&] { return is_left; });
@@ -359,10 +359,10 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_is_closed_and_is_opened_by_a_move) 
     run_until([&] { return client->answers == 3; });
     BOOST_TEST(old.connections() == 2);
     client->connection.close(true);
-    client->rest();
+    client->suspend();
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_rests_does_not_await_the_replies_that_the_server_owes) {
+BOOST_AUTO_TEST_CASE(a_suspended_connection_does_not_await_the_replies_that_the_server_owes) {
     auto heard = 0;
     auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
                                        co_await c.greet();
@@ -374,7 +374,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_does_not_await_the_replies_that_the
     client->connection.open();
     client->ask("first");
     run_until([&] { return heard == 1; });
-    client->rest();
+    client->suspend();
     BOOST_TEST(client->calls.unknown.size() == 1U);
     BOOST_TEST(client->lost_ready == 1);
     // Not even one miss is allowed, and this was none.
@@ -387,7 +387,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_does_not_await_the_replies_that_the
     client->connection.close(true);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_rests_while_it_writes) {
+BOOST_AUTO_TEST_CASE(a_connection_is_suspended_while_it_writes) {
     auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
                                        co_await c.greet(); // and reads nothing more
                                        co_await test::until([] { return false; });
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(a_connection_rests_while_it_writes) {
     run_until([&] { return client->ready == 1; });
     client->ask(std::string(16'000'000, 'x'));
     BOOST_TEST(client->calls.waiting.empty());
-    client->rest();
+    client->suspend();
     client->ask("second");
     client->connection.move_to(redis::parse_address(next.address()));
     run_until([&] { return client->answers == 1; });
@@ -407,7 +407,7 @@ BOOST_AUTO_TEST_CASE(a_connection_rests_while_it_writes) {
     client->connection.close(true);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_rests_during_the_handshake_and_before) {
+BOOST_AUTO_TEST_CASE(a_connection_is_suspended_during_the_handshake_and_before) {
     for (const auto is_connected : {false, true}) {
         auto has_hello = false;
         auto old =
@@ -421,7 +421,7 @@ BOOST_AUTO_TEST_CASE(a_connection_rests_during_the_handshake_and_before) {
         client->connection.open();
         if (is_connected)
             run_until([&] { return has_hello; });
-        client->rest();
+        client->suspend();
         client->ask("first");
         client->connection.move_to(redis::parse_address(next.address()));
         run_until([&] { return client->answers == 1; });
@@ -432,7 +432,7 @@ BOOST_AUTO_TEST_CASE(a_connection_rests_during_the_handshake_and_before) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_rests_forgets_where_it_was_to_move) {
+BOOST_AUTO_TEST_CASE(a_suspended_connection_forgets_where_it_was_to_move) {
     auto heard = 0;
     auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
                                        co_await c.greet();
@@ -447,7 +447,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_forgets_where_it_was_to_move) {
     run_until([&] { return heard == 1; });
     client->connection.move_to(redis::parse_address(next.address())); // it awaits the reply
     BOOST_TEST(client->connection.is_ready());
-    client->rest();
+    client->suspend();
     BOOST_TEST(!client->connection.is_ready());
     client->connection.move_to(redis::parse_address(last.address()));
     client->ask("second");

@@ -136,7 +136,7 @@ struct fixture : scenario::world {
                 trials, [](const auto& t) { return t->ended() != 0 || t->is_kept_once_sent(); });
         });
     }
-    /// A `wait` that was not cancelled has its place in line now.
+    /// A `wait` that was not cancelled is queued now.
     void end_kept_waits() {
         l.run([this]() -> asio::awaitable<void> {
             for (const auto& t : trials)
@@ -183,7 +183,7 @@ const auto nothing = [](const trial&) { return trace::none; };
     return test::asks_only(t.kind()) ? trace::none : trace::made;
 }
 
-/// The same, where a place in line is given back.
+/// The same, where a reservation is released.
 [[nodiscard]] trace of_a_call_given_up(const trial& t) {
     return t.kind() == kind_of_call::wait ? trace::none : of_a_call(t);
 }

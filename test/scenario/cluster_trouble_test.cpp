@@ -61,7 +61,7 @@ struct troubled : scenario::world {
     }
     /// A slot of a node that keys have.
     [[nodiscard]] std::size_t slot_on(std::size_t of) const {
-        return test::slot_of(keys_on(of, 1, redis::slot_count, false).front());
+        return test::slot_of(keys_on(of, 1, redis::hash_slot_count, false).front());
     }
 
     /// Returns the longest time that a call takes, and what it ends with, after a second.
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_SUITE(troubled_clusters)
 BOOST_FIXTURE_TEST_CASE(a_node_that_lost_its_disk_takes_nothing_from_the_others, troubled) {
     auto keys = std::vector<std::string>{};
     for (std::size_t i = 0; i < cluster.masters; ++i)
-        keys.push_back(keys_on(i, 1, redis::slot_count, false).front());
+        keys.push_back(keys_on(i, 1, redis::hash_slot_count, false).front());
     auto before = live{context, cluster.address()};
     run([&]() -> asio::awaitable<void> {
         auto all = callers{before, {.rules = many, .count = 6, .keys = keys}};
@@ -134,8 +134,8 @@ BOOST_FIXTURE_TEST_CASE(a_node_that_lost_its_disk_takes_nothing_from_the_others,
 /// No node knows the owner any more, but this limiter does.
 BOOST_FIXTURE_TEST_CASE(a_limiter_does_not_forget_owners_that_the_nodes_have_forgotten, troubled) {
     auto l = live{context, cluster.address(), usual_timeout};
-    const auto key = keys_on(2, 1, redis::slot_count, false).front();
-    const auto moves = keys_on(0, 1, redis::slot_count, false).front();
+    const auto key = keys_on(2, 1, redis::hash_slot_count, false).front();
+    const auto moves = keys_on(0, 1, redis::hash_slot_count, false).front();
     run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works(key, many);
         cluster.wiped.insert(2);
@@ -182,7 +182,7 @@ BOOST_FIXTURE_TEST_CASE(calls_on_a_slot_that_moves_take_nothing_from_other_slots
 
 BOOST_FIXTURE_TEST_CASE(calls_do_not_wait_for_a_cluster_that_says_it_is_down, troubled) {
     auto l = live{context, cluster.address(), usual_timeout};
-    const auto key = keys_on(0, 1, redis::slot_count, false).front();
+    const auto key = keys_on(0, 1, redis::hash_slot_count, false).front();
     run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works(key, many);
         cluster.set_ok(false);
@@ -202,7 +202,7 @@ BOOST_FIXTURE_TEST_CASE(calls_do_not_wait_for_a_cluster_that_says_it_is_down, tr
 /// Its breaker is that of no node then, and another server may get its place.
 BOOST_FIXTURE_TEST_CASE(a_node_that_has_left_does_not_matter_any_more, troubled) {
     auto l = live{context, cluster.address(), usual_timeout};
-    const auto key = keys_on(0, 1, redis::slot_count, false).front();
+    const auto key = keys_on(0, 1, redis::hash_slot_count, false).front();
     run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works(key, many);
         auto& old = node(0);
@@ -220,7 +220,7 @@ BOOST_FIXTURE_TEST_CASE(a_node_that_has_left_does_not_matter_any_more, troubled)
 BOOST_FIXTURE_TEST_CASE(calls_do_not_wait_for_an_owner_that_no_map_names, troubled) {
     cluster.wiped.insert(2);
     auto l = live{context, cluster.address(), usual_timeout};
-    const auto key = keys_on(2, 1, redis::slot_count, false).front();
+    const auto key = keys_on(2, 1, redis::hash_slot_count, false).front();
     run([&]() -> asio::awaitable<void> {
         (void)co_await longest_call(l, key, errc::unavailable);
         for (auto i = 0; i < 60; ++i) {
@@ -311,10 +311,10 @@ BOOST_FIXTURE_TEST_CASE(a_node_without_a_host_name_is_found_by_its_address, trou
     cluster.nameless.insert(1);
     auto l = live{context, "redis+cluster://10.0.2.1", usual_timeout};
     run([&]() -> asio::awaitable<void> {
-        const auto key = keys_on(1, 1, redis::slot_count, false)[0];
+        const auto key = keys_on(1, 1, redis::hash_slot_count, false)[0];
         co_await l.until_it_works(key, many);
         // A slot that has just moved there is found with the next map.
-        const auto moves = keys_on(0, 1, redis::slot_count, false)[0];
+        const auto moves = keys_on(0, 1, redis::hash_slot_count, false)[0];
         co_await l.until_it_works(moves, many);
         cluster.migrate(test::slot_of(moves), 1);
         co_await test::until([&] { return !cluster.is_changing(); });

@@ -45,7 +45,7 @@ class hostile_node {
 
   private:
     [[nodiscard]] test::slot_range all_slots() const {
-        return {.first = 0, .last = redis::slot_count - 1, .port = node_.port()};
+        return {.first = 0, .last = redis::hash_slot_count - 1, .port = node_.port()};
     }
 
     test::scripted_node node_;

@@ -42,7 +42,7 @@ struct circle {
 
     [[nodiscard]] std::uint16_t port(std::size_t i) const { return nodes[i % nodes.size()].port(); }
     [[nodiscard]] test::slot_range all_slots() const {
-        return {.first = 0, .last = redis::slot_count - 1, .port = port(0)};
+        return {.first = 0, .last = redis::hash_slot_count - 1, .port = port(0)};
     }
     [[nodiscard]] std::string moved_to(std::size_t i) const {
         return "-MOVED " + std::to_string(redis::hash_slot("colimit:policies")) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How processes share the places of a key that all of them want all the time, and what that costs.
+// How processes share the slots of a key that all of them want all the time, and what that costs.
 
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
@@ -37,7 +37,7 @@ struct two_limiters : scenario::world {
     live b{context, server.url()};
 };
 
-/// Calls `acquire`, holds the place for a time and releases it, again and again.
+/// Calls `acquire`, holds the slot for a time and releases it, again and again.
 struct worker {
     /// @param told of each grant
     worker(
@@ -79,8 +79,8 @@ struct worker {
 
 BOOST_FIXTURE_TEST_SUITE(fairness_of_slots, two_limiters)
 
-/// The release of a place and the next `acquire` of the same process travel together.
-BOOST_AUTO_TEST_CASE(no_process_keeps_a_place_for_itself_while_another_waits) {
+/// The release of a slot and the next `acquire` of the same process travel together.
+BOOST_AUTO_TEST_CASE(no_process_keeps_a_slot_for_itself_while_another_waits) {
     struct trial {
         std::int64_t limit;
         std::size_t of_a;
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(no_process_keeps_a_place_for_itself_while_another_waits) {
 }
 
 /// Whatever it waits for: with a rate beside, most of its calls wait for that.
-BOOST_AUTO_TEST_CASE(a_process_whose_places_are_never_all_taken_does_not_give_way) {
+BOOST_AUTO_TEST_CASE(a_process_whose_slots_are_never_all_taken_does_not_give_way) {
     for (const auto& [p, longest] :
          {std::pair{policy{"many", concurrent(3).lease(30s)}, 20'000},
           std::pair{policy{"rate", concurrent(50).lease(30s), gcra(1, 20ms)}, 100'000}})
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_process_whose_places_are_never_all_taken_does_not_give_wa
 }
 
 /// The bound of the user guide: 2.3 s and the time of one holder after the other process began to
-/// pass the place on.
+/// pass the slot on.
 BOOST_AUTO_TEST_CASE(of_two_processes_that_always_wait_each_gets_its_turn_in_time) {
     for (const auto hold : {5ms, 149ms, 700ms, 1900ms, 2100ms, 5000ms})
         for (const auto workers : {2U, 3U, 8U}) { // of each process, so one of its calls waits
@@ -168,8 +168,8 @@ BOOST_AUTO_TEST_CASE(of_two_processes_that_always_wait_each_gets_its_turn_in_tim
         }
 }
 
-/// Of its places and time, as the user guide says, besides the trips to the server.
-BOOST_AUTO_TEST_CASE(a_process_that_wants_all_places_alone_loses_at_most_seven_percent) {
+/// Of its slots and time, as the user guide says, besides the trips to the server.
+BOOST_AUTO_TEST_CASE(a_process_that_wants_all_slots_alone_loses_at_most_seven_percent) {
     for (const auto places : {1, 4})
         for (const auto hold : {50ms, 149ms, 700ms}) {
             const auto p = policy{"p" + std::to_string(hold.count()) + std::to_string(places),
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(calls_that_wait_briefly_do_not_end_the_time_in_which_others
         }
 }
 
-/// Waits until the place is free, as a process gives way.
+/// Waits until the slot is free, as a process gives way.
 asio::awaitable<void> until_free(live& of, const policy& p) {
     for (auto is_free = false; !is_free;) { // the release and the next acquire are one batch
         co_await test::pause_for(1ms);
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(a_brief_call_is_denied_while_others_of_its_process_that_wer
     });
 }
 
-/// Makes more calls than a place can serve, each of which waits for at most `longest`.
+/// Makes more calls than a slot can serve, each of which waits for at most `longest`.
 asio::awaitable<void> overload(live& of, const policy& p, std::chrono::microseconds longest,
                                std::chrono::microseconds hold) {
     const auto end = std::chrono::steady_clock::now() + 30s;

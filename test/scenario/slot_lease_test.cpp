@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Leases of slots on a server: when they are renewed, end and are lost, and what becomes of the
-// places of a limiter or a process that has ended or is halted.
+// slots of a limiter or a process that has ended or is halted.
 
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
@@ -52,7 +52,7 @@ struct two_limiters : scenario::world {
 
 BOOST_FIXTURE_TEST_SUITE(leases_of_slots, two_limiters)
 
-BOOST_AUTO_TEST_CASE(a_call_waits_for_a_place_of_another_process) {
+BOOST_AUTO_TEST_CASE(a_call_waits_for_a_slot_of_another_process) {
     run([&]() -> asio::awaitable<void> {
         auto held = co_await acquire(a, one);
         auto got = std::optional<slot>{};
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_waits_briefly_behind_others_asks_before_it_is_d
 }
 
 /// The holders are those of the key, whichever version of the policy asks.
-BOOST_AUTO_TEST_CASE(a_place_that_is_given_back_wakes_the_calls_of_each_version) {
+BOOST_AUTO_TEST_CASE(a_slot_that_is_given_back_wakes_the_calls_of_each_version) {
     const auto longer = policy{"one", concurrent(1).lease(4s)};
     run([&]() -> asio::awaitable<void> {
         auto held = co_await acquire(a, one);
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_slot_is_renewed_at_a_third_of_its_lease) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(a_place_of_a_limiter_that_has_ended_is_free_after_its_lease) {
+BOOST_AUTO_TEST_CASE(a_slot_of_a_limiter_that_has_ended_is_free_after_its_lease) {
     run([&]() -> asio::awaitable<void> {
         const auto held = co_await acquire(a, one);
         const auto begin = now();

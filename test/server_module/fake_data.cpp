@@ -138,7 +138,7 @@ struct commands {
             throw command_error{"ERR wrong number of arguments for '" + w[0] + "' command"};
     }
     void expire_at(const std::string& key, std::int64_t at) {
-        if (at <= d.now_ms_ && !d.repeats_)
+        if (at <= d.now_ms_ && !d.is_replay_)
             d.erase(key);
         else
             d.find(key)->expires_ms = at;
@@ -523,9 +523,9 @@ struct commands {
     }
 };
 
-void data::begin(std::int64_t now_ms, bool repeats) {
+void data::begin(std::int64_t now_ms, bool is_replay) {
     now_ms_ = now_ms;
-    repeats_ = repeats;
+    is_replay_ = is_replay;
     std::erase_if(keys_, [now_ms](const auto& k) {
         return k.second->expires_ms != value::no_expiry && k.second->expires_ms <= now_ms;
     });

@@ -63,9 +63,9 @@ struct reply {
 class data {
   public:
     /// Deletes what has expired. Until the next call the time stands still.
-    /// @param repeats the commands come from a master or an AOF: a TTL that has passed already then
-    ///        deletes nothing until the next call
-    void begin(std::int64_t now_ms, bool repeats);
+    /// @param is_replay the commands come from a master or an AOF: a TTL that has passed already
+    ///        then deletes nothing until the next call
+    void begin(std::int64_t now_ms, bool is_replay);
 
     /// Executes a command; nullopt: there is no such command.
     [[nodiscard]] std::optional<reply> execute(const words& command);
@@ -89,7 +89,7 @@ class data {
     friend struct commands;
     std::map<std::string, std::unique_ptr<value>> keys_;
     std::int64_t now_ms_ = 0;
-    bool repeats_ = false;
+    bool is_replay_ = false;
 };
 
 } // namespace colimit::test::fake

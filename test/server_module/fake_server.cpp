@@ -280,12 +280,12 @@ struct functions {
         }
         return made;
     }
-    static bool is_heard(const server& by) {
+    static bool has_listeners(const server& by) {
         return by.has_backlog || (by.flags & (has_aof | in_cluster)) != 0;
     }
     static void propagate(server& by, const words& command) {
         ++by.dirty;
-        if (is_heard(by))
+        if (has_listeners(by))
             by.propagated.push_back(command);
     }
     static int replicate(api::context* where, const char* name, const char* format, ...) {
@@ -407,7 +407,9 @@ struct functions {
         return api::ok;
     }
 
-    static bool repeats(const server& by) { return (by.flags & (from_master | is_loading)) != 0; }
+    static bool is_replicated_or_loading(const server& by) {
+        return (by.flags & (from_master | is_loading)) != 0;
+    }
 
     static std::string refusal(const server& by, const api::command& c, const words& command) {
         const auto has = [&c](std::string_view flag) {
@@ -416,7 +418,7 @@ struct functions {
         const auto count = static_cast<int>(command.size());
         if ((c.arity > 0 && count != c.arity) || (c.arity < 0 && count < -c.arity))
             return "-ERR wrong number of arguments for '" + c.name + "' command\r\n";
-        if (by.is_full && has("deny-oom") && !repeats(by))
+        if (by.is_full && has("deny-oom") && !is_replicated_or_loading(by))
             return "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
         if ((by.flags & is_replica) != 0 && (by.flags & from_master) == 0 && has("write"))
             return "-READONLY You can't write against a read only replica.\r\n";
@@ -428,7 +430,7 @@ struct functions {
         by.signalled.clear();
         by.dirty = 0;
         now_us = by.now_us;
-        by.keys.begin(by.now_ms(), repeats(by));
+        by.keys.begin(by.now_ms(), is_replicated_or_loading(by));
         auto* c = find_command(by, command.front());
         if (c == nullptr)
             return "-ERR unknown command\r\n";

@@ -41,8 +41,8 @@ cluster_deployment::cluster_deployment(network& net, const node_factory& make,
     for (std::uint32_t i = 0; i < 2 * masters; ++i)
         servers_.push_back(make(place{first_node + i, 6379}, this));
     for (std::size_t i = 0; i < masters; ++i) {
-        truth_.ranges.push_back(
-            {redis::slot_count * i / masters, redis::slot_count * (i + 1) / masters - 1, i});
+        truth_.ranges.push_back({redis::hash_slot_count * i / masters,
+                                 redis::hash_slot_count * (i + 1) / masters - 1, i});
         followed_[i] = followed_[i + masters] = i;
         servers_[i + masters]->follow(*servers_[i], os().random().magnitude(50 * millisecond));
     }

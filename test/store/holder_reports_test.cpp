@@ -109,7 +109,7 @@ class scripted_call {
     }
 
     fake_operation op;
-    std::array<core::rule_state, core::max_slots> facts{}; ///< that were reported
+    std::array<core::rule_state, core::max_states> facts{}; ///< that were reported
 
   private:
     redis::script_batch batch_{1};

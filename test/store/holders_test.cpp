@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The holders of places on a real server where the differential does not go: over `maxmemory`, in
+// The holders of slots on a real server where the differential does not go: over `maxmemory`, in
 // keys of other types, and in sorted sets of other programs.
 
 #include <redis/script/script_batch.hpp>
@@ -112,7 +112,7 @@ const auto places = policy{"p", concurrent(2).lease(1h)};
 
 } // namespace
 
-BOOST_DATA_TEST_CASE(on_a_full_server_places_are_kept_and_given_back_but_not_taken,
+BOOST_DATA_TEST_CASE(on_a_full_server_slots_are_kept_and_given_back_but_not_taken,
                      boost::unit_test::data::make({false, true}), by_function) {
     auto k = server_key{places, by_function};
     BOOST_TEST(k.make(verb::acquire)->is_allowed());

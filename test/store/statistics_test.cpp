@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(what_a_cancelled_wait_gives_back_is_no_call) {
                     code = ec;
                     is_over = true;
                 }));
-            // Behind the place in line, and behind its release.
+            // Behind the reservation, and behind its release.
             (void)co_await l.limiter.peek("k", one);
             give_up.emit(asio::cancellation_type::terminal);
             co_await until([&] { return is_over; });

@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(rules_that_a_request_cannot_be_checked_with_are_refused_on_
     BOOST_TEST(reason("1/s; 3 per 1d distinct shadow") ==
                "routes[0].policies[1]: has a distinct rule, whose members a route does not name");
     BOOST_TEST(reason("3/30s concurrent") == "routes[0].policies[1]: has a concurrent rule, whose "
-                                             "places a route does not hold");
+                                             "slots a route does not hold");
     for (const auto* const rules : {"3 per 1d distinct", "3/30s concurrent"})
         BOOST_TEST(parse_policy_document(document(rules, "")).policies().size() == 2U);
 }

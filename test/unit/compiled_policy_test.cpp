@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_bucket_starts_with_0_to_its_capacity) {
     BOOST_TEST(is_accepted(r.initially(9)));
     BOOST_TEST(reason_of(r.initially(-1)) == "it must start with 0 to 9 tokens, not -1");
     BOOST_TEST(reason_of(r.initially(10)) == "it must start with 0 to 9 tokens, not 10");
-    BOOST_TEST(limit_of(r.initially(7)).initial == limit_of(r).full - 7 * limit_of(r).num);
+    BOOST_TEST(limit_of(r.initially(7)).initial == limit_of(r).debt_limit - 7 * limit_of(r).num);
     BOOST_TEST(limit_of(r).initial == core::starts_full);
 }
 
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_counter_is_counted_in_the_finest_unit_in_which_it_stays_e
 }
 
 BOOST_AUTO_TEST_CASE(a_charge_stops_where_its_rule_stays_exact_but_never_below_the_limit) {
-    const auto most = [](const rule& r) { return limit_of(r).most; };
+    const auto most = [](const rule& r) { return limit_of(r).debt_max; };
     BOOST_TEST(most(gcra(104'729, 24h)) == longest_debt / 1'000 * 104'729);
     BOOST_TEST(most(token_bucket(5, 3, 7us).stepwise()) == longest_debt / 7 * 3);
     BOOST_TEST(most(token_bucket(5, 1'000, 1us).aligned()) == max_ticks);
@@ -147,8 +147,8 @@ BOOST_AUTO_TEST_CASE(duplicates_are_prevented_for_1_us_to_366_days) {
     BOOST_TEST(reason(-1us) == range + " (got -1 us)");
     BOOST_TEST(reason(most + 1us) == range + " (got 31622400000001 us)");
     BOOST_TEST(reason(1ns) == range);
-    BOOST_TEST(plan_of(policy{"p", gcra(1, 1s)}).slots == 1U);
-    BOOST_TEST(plan_of(policy{"p", gcra(1, 1s)}.prevent_duplicate(1us)).slots == 2U);
+    BOOST_TEST(plan_of(policy{"p", gcra(1, 1s)}).state_count == 1U);
+    BOOST_TEST(plan_of(policy{"p", gcra(1, 1s)}.prevent_duplicate(1us)).state_count == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_recovery_is_rounded_up_to_the_unit_of_its_rule) {

@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(what_excludes_the_rule_is_named) {
         BOOST_TEST(test::refusal(errc::invalid_policy, [&] { return p.with_failure_mode(mode); }) ==
                    "policy 'p', rule 1 'concurrent': concurrent: not with failure_mode::" +
                        std::string{to_string(mode)} +
-                       ", as a place needs the store (expected deny or error)");
+                       ", as a slot needs the store (expected deny or error)");
     (void)p.with_failure_mode(failure_mode::deny);
     (void)p.with_failure_mode(failure_mode::error);
 }
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(its_text_and_json_are_those_of_other_rules) {
     BOOST_TEST((set.at("jobs")[0] == concurrent(3).lease(2s)));
 }
 
-BOOST_AUTO_TEST_CASE(only_verbs_of_places_are_accepted) {
+BOOST_AUTO_TEST_CASE(only_verbs_of_slots_are_accepted) {
     const auto places = policy{"p", concurrent(1), gcra(1, 1s)};
     const auto tokens = policy{"p", gcra(1, 1s)};
     const auto error_of = [](verb v, const policy& p) {
@@ -138,12 +138,12 @@ BOOST_AUTO_TEST_CASE(only_verbs_of_places_are_accepted) {
     for (const auto v : {verb::acquire, verb::renew, verb::release}) {
         BOOST_TEST((error_of(v, tokens) == errc::invalid_policy));
         BOOST_TEST(error_of(v, tokens).message() ==
-                   "policy: acquire needs places to take (expected a policy with a concurrent "
+                   "policy: acquire needs slots to take (expected a policy with a concurrent "
                    "rule)");
     }
 }
 
-BOOST_AUTO_TEST_CASE(places_are_taken_renewed_given_back_and_lost) {
+BOOST_AUTO_TEST_CASE(slots_are_taken_renewed_given_back_and_lost) {
     auto k = one_key{policy{"p", concurrent(2).lease(10s)}};
     const auto first = k.make(verb::acquire, a, start);
     BOOST_TEST(first.allowed());
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(places_are_taken_renewed_given_back_and_lost) {
     BOOST_TEST(k.make(verb::acquire, b, start + 11'000'000).allowed());
 }
 
-BOOST_AUTO_TEST_CASE(a_holder_that_asks_again_keeps_one_place) {
+BOOST_AUTO_TEST_CASE(a_holder_that_asks_again_keeps_one_slot) {
     auto k = one_key{policy{"p", concurrent(1).lease(10s)}};
     BOOST_TEST(k.make(verb::acquire, a, start).allowed());
     const auto again = k.make(verb::acquire, a, start + 1);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(the_cost_is_charged_to_the_other_rules) {
     BOOST_TEST(denied.limiting_rule == 1);
     BOOST_TEST((k.make(verb::acquire, b, start, 101).outcome == outcome::never));
     BOOST_TEST(k.make(verb::acquire, b, start, 0).allowed());
-    BOOST_TEST(!k.make(verb::acquire, c, start, 0).allowed()); // a place is needed anyway
+    BOOST_TEST(!k.make(verb::acquire, c, start, 0).allowed()); // a slot is needed anyway
 }
 
 BOOST_AUTO_TEST_CASE(a_block_denies_new_holders_only) {
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_block_denies_new_holders_only) {
     BOOST_TEST(k.make(verb::acquire, b, start + 5'000'000).allowed());
 }
 
-BOOST_AUTO_TEST_CASE(a_shadow_rule_gives_more_places_than_it_has) {
+BOOST_AUTO_TEST_CASE(a_shadow_rule_gives_more_slots_than_it_has) {
     auto k = one_key{policy{"p", concurrent(1).shadow()}};
     BOOST_TEST(k.make(verb::acquire, a, start).allowed());
     const auto d = k.make(verb::acquire, b, start);

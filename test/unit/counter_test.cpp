@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(counts_of_a_shorter_period_are_cut_to_what_stays_exact_in_a
     auto k = key_of(sliding_window(10, 1s));
     k.charge(limits::max_exact_integer);
     auto longer = under(k, sliding_window(10, 24h));
-    const auto most = longer.plan().rules()[0].most;
+    const auto most = longer.plan().rules()[0].debt_max;
     const auto owed_then = [&] {
         longer = under(k, sliding_window(10, 24h));
         BOOST_TEST(longer.peek(0).rules[0].balance == 0);

@@ -63,7 +63,7 @@ struct fixture {
     }
     bool ask(fake_operation& op, std::string_view key, const decision& d = denial(1s),
              const policy& p = rules) {
-        if (cache.answer(op, digest_of(key, p), *detail::access::data(p)))
+        if (cache.try_decide(op, digest_of(key, p), *detail::access::data(p)))
             return true;
         op.sent_at = clock_now;
         op.result = d;
@@ -79,12 +79,12 @@ struct fixture {
     }
     /// Starts a call, which the cache must not answer.
     void start(fake_operation& op, std::string_view key = "k", const policy& p = rules) {
-        BOOST_TEST(!cache.answer(op, digest_of(key, p), *detail::access::data(p)));
+        BOOST_TEST(!cache.try_decide(op, digest_of(key, p), *detail::access::data(p)));
     }
     [[nodiscard]] bool answers(std::string_view key, detail::call_request q = {},
                                const policy& p = rules) {
         auto op = fake_operation{q};
-        return cache.answer(op, digest_of(key, p), *detail::access::data(p));
+        return cache.try_decide(op, digest_of(key, p), *detail::access::data(p));
     }
 
     detail::deny_cache cache;
@@ -139,7 +139,7 @@ BOOST_FIXTURE_TEST_CASE(of_two_denials_the_one_of_the_smaller_cost_stays, fixtur
     auto large = fake_operation{cost(5)};
     auto small = fake_operation{cost(2)};
     for (auto* op : {&large, &small})
-        BOOST_TEST(!cache.answer(*op, digest_of("k", rules), *detail::access::data(rules)));
+        BOOST_TEST(!cache.try_decide(*op, digest_of("k", rules), *detail::access::data(rules)));
     for (auto* op : {&small, &large}) {
         op->sent_at = clock_now;
         op->result = denial(op == &small ? 1s : 4s);
@@ -294,7 +294,7 @@ struct one_check {
 
     fake_operation op;
     check_item c;
-    detail::deny_cache_slot at;
+    detail::deny_cache_position at;
     detail::deny_cache& cache;
 };
 
@@ -341,8 +341,8 @@ BOOST_FIXTURE_TEST_CASE(a_denial_that_was_under_way_when_something_was_given_bac
                         fixture) {
     auto asked = fake_operation{};
     auto back = fake_operation{{.verb = verb::refund}};
-    BOOST_TEST(!cache.answer(asked, digest_of("k", rules), *detail::access::data(rules)));
-    BOOST_TEST(!cache.answer(back, digest_of("k", rules), *detail::access::data(rules)));
+    BOOST_TEST(!cache.try_decide(asked, digest_of("k", rules), *detail::access::data(rules)));
+    BOOST_TEST(!cache.try_decide(back, digest_of("k", rules), *detail::access::data(rules)));
     asked.sent_at = clock_now;
     asked.result = denial(1s);
     cache.note(asked, clock_now);
@@ -362,7 +362,7 @@ BOOST_FIXTURE_TEST_CASE(other_rules_end_it_when_they_are_asked_and_when_they_are
     BOOST_TEST(!answers("k"));
 
     auto changed = fake_operation{};
-    BOOST_TEST(!cache.answer(changed, digest_of("k", raised), *detail::access::data(raised)));
+    BOOST_TEST(!cache.try_decide(changed, digest_of("k", raised), *detail::access::data(raised)));
     BOOST_TEST(!ask("k"));
     BOOST_TEST(answers("k"));
     changed.result.outcome = outcome::allowed;
@@ -388,7 +388,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_plain_denial_is_not_kept, fixture) {
         BOOST_TEST(!ask("k", {}, d));
     BOOST_TEST(!ask("k", {.now = 1'700'000'000'000'000}));
     auto failed = fake_operation{};
-    BOOST_TEST(!cache.answer(failed, digest_of("k", rules), *detail::access::data(rules)));
+    BOOST_TEST(!cache.try_decide(failed, digest_of("k", rules), *detail::access::data(rules)));
     failed.ec = errc::outcome_unknown;
     failed.sent_at = clock_now;
     failed.result = denial(1s);

@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(recovery_time_is_that_of_the_slowest_rule) {
     auto k = key_history{policy{"p", gcra(1, 1s).named("a"), gcra(2, 1h).named("b")}, start};
     BOOST_TEST(core::lifetime(k.plan(), k.state.states, k.state, k.now) == 0);
     k.allow();
-    const auto states = std::span{k.state.states}.first(k.plan().slots); // no more is there
+    const auto states = std::span{k.state.states}.first(k.plan().state_count); // no more is there
     BOOST_TEST(core::lifetime(k.plan(), states, k.state, k.now) == us{30min}.count());
     BOOST_TEST((k.peek(0).rules[1].reset_after == 30min));
 }

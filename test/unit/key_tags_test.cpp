@@ -23,13 +23,13 @@ BOOST_AUTO_TEST_SUITE(tags_of_keys)
 namespace {
 
 using colimit::redis::hash_slot;
+using colimit::redis::hash_slot_count;
 using colimit::redis::key_tags;
-using colimit::redis::slot_count;
 
 /// Calls `check` for each number of tags.
 template<class Check>
 void for_each_number(Check check) {
-    for (std::size_t count = 1; count <= slot_count; count *= 2)
+    for (std::size_t count = 1; count <= hash_slot_count; count *= 2)
         check(key_tags{count});
 }
 
@@ -38,7 +38,7 @@ void for_each_number(Check check) {
 [[nodiscard]] std::string nearest_text(int slot) {
     constexpr std::string_view letters = "0123456789abcdefghijklmnopqrstuvwxyz";
     auto best = std::string{};
-    auto distance = static_cast<int>(slot_count);
+    auto distance = static_cast<int>(hash_slot_count);
     for (const auto a : letters)
         for (const auto b : letters) {
             const auto text = std::string{a, b};
@@ -55,7 +55,7 @@ void for_each_number(Check check) {
 
 BOOST_AUTO_TEST_CASE(the_slots_of_tags_are_equally_far_apart) {
     for_each_number([](const key_tags& tags) {
-        const auto part = slot_count / tags.count();
+        const auto part = hash_slot_count / tags.count();
         auto slots = std::vector<std::size_t>{};
         for (std::size_t i = 0; i < tags.count(); ++i)
             slots.push_back(tags.slot(i));
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(masters_with_equal_ranges_have_equally_many_tags) {
         for (const std::size_t masters : {1U, 2U, 3U, 5U, 6U, 16U, 20U, 100U, 1'000U}) {
             auto tags_of = std::vector<std::size_t>(masters);
             for (std::size_t i = 0; i < tags.count(); ++i)
-                ++tags_of[tags.slot(i) * masters / slot_count];
+                ++tags_of[tags.slot(i) * masters / hash_slot_count];
             for (const auto n : tags_of)
                 BOOST_TEST_REQUIRE(n <= tags.count() / masters + 2);
         }
@@ -97,9 +97,9 @@ BOOST_AUTO_TEST_CASE(tags_stay_what_they_are) {
     BOOST_TEST(key_tags{128}.text(0) == "5n3");
     BOOST_TEST(key_tags{128}.text(127) == "45c");
     BOOST_TEST(key_tags{1'024}.text(1) == "0Sv");
-    BOOST_TEST(key_tags{slot_count}.text(0) == "06S");
-    BOOST_TEST(key_tags{slot_count}.text(8'192) == "8YG");
-    BOOST_TEST(key_tags{slot_count}.text(16'383) == "6ZJ");
+    BOOST_TEST(key_tags{hash_slot_count}.text(0) == "06S");
+    BOOST_TEST(key_tags{hash_slot_count}.text(8'192) == "8YG");
+    BOOST_TEST(key_tags{hash_slot_count}.text(16'383) == "6ZJ");
     BOOST_TEST(key_tags{}.of("foobar") == 25U);
 }
 

@@ -189,7 +189,7 @@ class history {
         auto& op = c.calls.emplace_back(detail::call_request{.cost = cost, .at_least = cost});
         op.kind = detail::call_kind::one;
         if (may_lease) {
-            if (c.leases->answer(op, p.digest("k"), p)) {
+            if (c.leases->try_decide(op, p.digest("k"), p)) {
                 BOOST_TEST((op.result.source == decision_source::lease));
                 BOOST_TEST(op.result.granted == cost);
                 admit(cost);
@@ -247,7 +247,7 @@ class history {
         if (op.lease.granted != 0 && !op.ec)
             c.ends = op.sent_at + length_ - length_ / 1000 - 1;
         c.leases->note(op, client_time);
-        if (c.leases->settle(op, false))
+        if (c.leases->try_settle(op, false))
             admit(op.request.cost);
         give_back(c);
     }

@@ -154,7 +154,7 @@ BOOST_FIXTURE_TEST_CASE(another_version_of_the_policy_begins_anew, fixture) {
     BOOST_TEST(held() == 0U);
     BOOST_TEST(!start(second, changed, key(0)));
     BOOST_TEST(second.lease.further_calls == 0U);
-    BOOST_TEST(!table.settle(asks, false));
+    BOOST_TEST(!table.try_settle(asks, false));
     allow(first, 0);
     BOOST_TEST(make(changed, key(0)) == test::calls_of_lease(12));
 }

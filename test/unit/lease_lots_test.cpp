@@ -168,20 +168,20 @@ BOOST_FIXTURE_TEST_CASE(only_a_call_that_asked_ends_the_question, fixture) {
     auto asks = fake_operation{};
     BOOST_TEST(!start(asks));
     BOOST_TEST(asks.lease.is_asking);
-    BOOST_TEST(!table.settle(first, false));
+    BOOST_TEST(!table.try_settle(first, false));
     auto other = fake_operation{};
     BOOST_TEST(!start(other));
     BOOST_TEST(!other.lease.is_asking);
-    BOOST_TEST(!table.settle(other, false));
+    BOOST_TEST(!table.try_settle(other, false));
     auto third = fake_operation{};
     BOOST_TEST(!start(third));
     BOOST_TEST(!third.lease.is_asking);
     asks.ec = errc::unavailable; // it could not be sent
-    BOOST_TEST(!table.settle(asks, true));
+    BOOST_TEST(!table.try_settle(asks, true));
     auto next = fake_operation{};
     BOOST_TEST(!start(next));
     BOOST_TEST(next.lease.is_asking);
-    BOOST_TEST(!table.settle(asks, true)); // which ends once
+    BOOST_TEST(!table.try_settle(asks, true)); // which ends once
     auto last = fake_operation{};
     BOOST_TEST(!start(last));
     BOOST_TEST(!last.lease.is_asking);
@@ -196,7 +196,7 @@ BOOST_FIXTURE_TEST_CASE(a_question_from_before_a_drop_does_not_end_the_next_one,
     BOOST_TEST(!start(asks));
     BOOST_TEST(asks.lease.is_asking);
     before.ec = errc::unavailable;
-    BOOST_TEST(!table.settle(before, true));
+    BOOST_TEST(!table.try_settle(before, true));
     auto other = fake_operation{};
     BOOST_TEST(!start(other));
     BOOST_TEST(!other.lease.is_asking);
@@ -213,7 +213,7 @@ BOOST_FIXTURE_TEST_CASE(tokens_decide_a_call_that_the_store_has_not_allowed, fix
         op.result.reason = why;
         detail::access::append(op.result.rules) = {.limit = 7};
         const auto spent = counted().lease_tokens_spent;
-        const auto is_decided = table.settle(op, true);
+        const auto is_decided = table.try_settle(op, true);
         BOOST_TEST(counted().lease_tokens_spent ==
                    spent + static_cast<std::uint64_t>(is_decided ? tokens : 0));
         BOOST_TEST((op.ec == (is_decided ? error_code{} : ec)));
@@ -239,7 +239,7 @@ BOOST_FIXTURE_TEST_CASE(tokens_decide_a_call_that_the_store_has_not_allowed, fix
 
     auto unknown = fake_operation{};
     unknown.ec = errc::unavailable;
-    BOOST_TEST(!table.settle(unknown, true));
+    BOOST_TEST(!table.try_settle(unknown, true));
 }
 
 BOOST_FIXTURE_TEST_CASE(only_a_call_that_was_not_allowed_is_no_demand, fixture) {
@@ -248,7 +248,7 @@ BOOST_FIXTURE_TEST_CASE(only_a_call_that_was_not_allowed_is_no_demand, fixture) 
         BOOST_TEST(!start(op));
         allow(op, 0, 100'000);
         op.result.outcome = how;
-        BOOST_TEST(!table.settle(op, false));
+        BOOST_TEST(!table.try_settle(op, false));
         auto next = fake_operation{};
         BOOST_TEST(!start(next));
         allow(next, 0, 100'000);
@@ -262,7 +262,7 @@ BOOST_FIXTURE_TEST_CASE(only_a_call_that_was_not_allowed_is_no_demand, fixture) 
     now += 1'000'000; // its period has passed
     BOOST_TEST(make(leased, key) == 0U);
     old.result.outcome = outcome::denied;
-    BOOST_TEST(!table.settle(old, false));
+    BOOST_TEST(!table.try_settle(old, false));
     for (auto i = 0; i < 3; ++i)
         BOOST_TEST(make(leased, key) == 0U);
     BOOST_TEST(make(leased, key) == test::calls_of_lease(4));
@@ -274,12 +274,12 @@ BOOST_FIXTURE_TEST_CASE(a_call_of_a_key_without_an_entry_is_not_decided, fixture
     table.clear();
     op.ec = errc::unavailable;
     table.note(op, now);
-    BOOST_TEST(!table.settle(op, true));
+    BOOST_TEST(!table.try_settle(op, true));
     const auto other = policy{"p", gcra(1'001, 1s)}.with_leases(100ms);
     auto of_other = fake_operation{};
     BOOST_TEST(!start(of_other, other, key));
     allow(of_other, 0);
-    BOOST_TEST(!table.settle(op, true));
+    BOOST_TEST(!table.try_settle(op, true));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_decision_has_every_rule_and_nothing_of_what_it_replaces, fixture) {

@@ -121,7 +121,7 @@ class fleet {
         auto op = std::make_shared<fake_operation>();
         op->kind = detail::call_kind::one;
         op->fallback.policy = data_;
-        if (trial_.leases && tables_[i]->answer(*op, data_->digest("k"), *data_))
+        if (trial_.leases && tables_[i]->try_decide(*op, data_->digest("k"), *data_))
             return end(*op);
         if (trial_.leases)
             tables_[i]->ask(*op, *data_);
@@ -142,7 +142,7 @@ class fleet {
         }
         at(clock_now + trial_.way, [this, i, op] {
             tables_[i]->note(*op, clock_now);
-            (void)tables_[i]->settle(*op, false);
+            (void)tables_[i]->try_settle(*op, false);
             end(*op);
         });
     }

@@ -46,7 +46,7 @@ struct fixture {
     bool start(fake_operation& op, const policy& p = leased, std::string_view key = "k") {
         op.kind = detail::call_kind::one;
         const auto data = data_of(p);
-        if (table.answer(op, data->digest(key), *data))
+        if (table.try_decide(op, data->digest(key), *data))
             return true;
         if (op.lease.is_known) {
             op.fallback.policy = data;
@@ -274,19 +274,19 @@ BOOST_FIXTURE_TEST_CASE(a_call_that_the_store_does_not_allow_spends_what_is_held
     denied.result.remaining = 800;
     denied.sent_at = clock_now;
     table.note(denied, clock_now);
-    BOOST_TEST(table.settle(denied, false));
+    BOOST_TEST(table.try_settle(denied, false));
     BOOST_TEST((denied.result.source == decision_source::lease));
     auto cancelled = fake_operation{};
     BOOST_TEST(!start(cancelled));
     cancelled.ec = errc::closed;
     table.note(cancelled, clock_now);
-    BOOST_TEST(!table.settle(cancelled, false));
+    BOOST_TEST(!table.try_settle(cancelled, false));
     BOOST_TEST((cancelled.ec == errc::closed));
     auto failed = fake_operation{};
     BOOST_TEST(!start(failed));
     failed.ec = errc::unavailable;
     table.note(failed, clock_now);
-    BOOST_TEST(table.settle(failed, true));
+    BOOST_TEST(table.try_settle(failed, true));
     BOOST_TEST(!failed.ec);
 }
 
@@ -303,7 +303,7 @@ BOOST_FIXTURE_TEST_CASE(calls_that_are_not_allowed_are_no_demand, fixture) {
             op.result.outcome = how;
             op.result.remaining = 200;
             table.note(op, clock_now);
-            BOOST_TEST(!table.settle(op, false));
+            BOOST_TEST(!table.try_settle(op, false));
         }
         auto op = fake_operation{};
         BOOST_TEST(!start(op));
@@ -337,7 +337,7 @@ BOOST_FIXTURE_TEST_CASE(a_block_that_the_store_reports_ends_the_lease, fixture) 
     op.result.outcome = outcome::denied;
     op.result.reason = denial_reason::block;
     table.note(op, clock_now);
-    BOOST_TEST(!table.settle(op, false));
+    BOOST_TEST(!table.try_settle(op, false));
     BOOST_TEST(held() == 0U);
 }
 

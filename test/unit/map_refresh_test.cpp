@@ -608,7 +608,7 @@ BOOST_AUTO_TEST_CASE(random_schedules_keep_the_bounds_and_leave_no_node_out) {
             if (what == 'q') {
                 refresh.request(now);
             } else if (what == 'm') {
-                refresh.apply_moved(static_cast<std::uint16_t>(random.below(slot_count)),
+                refresh.apply_moved(static_cast<std::uint16_t>(random.below(hash_slot_count)),
                                     master(random.below(3)), now);
             } else if (what == 'r') {
                 BOOST_TEST_REQUIRE(asked.has_value());

@@ -33,23 +33,23 @@ BOOST_AUTO_TEST_CASE(the_first_sentinel_is_believed_until_one_knows_a_later_fail
     constexpr std::int64_t now = 0;
     auto view = master_view{3};
     BOOST_TEST(!view.master());
-    view.hear(0, names(1, 4), now);
+    view.note_statement(0, names(1, 4), now);
     BOOST_TEST((view.master() == server(1)));
-    view.hear(1, names(1, 4), now);
-    view.hear(2, names(2, 5), now);
+    view.note_statement(1, names(1, 4), now);
+    view.note_statement(2, names(2, 5), now);
     BOOST_TEST((view.master() == server(2)));
-    view.hear(0, names(1, 4), now); // which is late
+    view.note_statement(0, names(1, 4), now); // which is late
     BOOST_TEST((view.master() == server(2)));
 }
 
 BOOST_AUTO_TEST_CASE(a_sentinel_that_was_cut_off_is_not_believed_when_the_others_are_lost) {
     constexpr std::int64_t now = 0;
     auto view = master_view{3};
-    view.hear(0, names(2, 5), now);
-    view.hear(1, names(2, 5), now);
+    view.note_statement(0, names(2, 5), now);
+    view.note_statement(1, names(2, 5), now);
     view.lose(0);
     view.lose(1);
-    view.hear(2, names(1, 4), now);
+    view.note_statement(2, names(1, 4), now);
     BOOST_TEST((view.master() == server(2)));
 }
 
@@ -58,27 +58,27 @@ BOOST_AUTO_TEST_CASE(epochs_that_begin_again_are_believed_if_most_sentinels_insi
         auto view = master_view{3};
         auto now = std::int64_t{1'000'000};
         for (std::size_t i = 0; i < 3; ++i)
-            view.hear(i, names(1, 9), now);
+            view.note_statement(i, names(1, 9), now);
         if (!third_is_connected)
             view.lose(2); // it still has the old one
-        view.hear(0, names(3, 0), now);
+        view.note_statement(0, names(3, 0), now);
         now += 10 * master_view::insistence;
-        view.hear(0, names(3, 0), now);
-        view.hear(1, names(3, 0), now);
+        view.note_statement(0, names(3, 0), now);
+        view.note_statement(1, names(3, 0), now);
         now += master_view::insistence - 1;
         for (auto n = 0; n < 100; ++n) // it may be asked often
-            view.hear(1, names(3, 0), now);
+            view.note_statement(1, names(3, 0), now);
         BOOST_TEST((view.master() == server(1)));
-        view.hear(0, names(3, 0), now);
-        view.hear(1, names(3, 0), ++now);
+        view.note_statement(0, names(3, 0), now);
+        view.note_statement(1, names(3, 0), ++now);
         BOOST_TEST((view.master() == server(3)));
-        view.hear(2, names(1, 9), now); // one that was forgotten
+        view.note_statement(2, names(1, 9), now); // one that was forgotten
         BOOST_TEST((view.master() == server(3)));
-        view.hear(0, names(4, 1), now); // and count on from there
+        view.note_statement(0, names(4, 1), now); // and count on from there
         BOOST_TEST((view.master() == server(4)));
-        view.hear(2, names(1, 9), now);
+        view.note_statement(2, names(1, 9), now);
         BOOST_TEST((view.master() == server(4)));
-        view.hear(0, names(1, 9), now); // most of them have it again
+        view.note_statement(0, names(1, 9), now); // most of them have it again
         BOOST_TEST((view.master() == server(1)));
     }
 }
@@ -87,22 +87,22 @@ BOOST_AUTO_TEST_CASE(half_of_the_sentinels_are_not_most) {
     auto view = master_view{2};
     auto now = std::int64_t{0};
     for (const auto i : {0U, 1U})
-        view.hear(i, names(1, 9), now);
-    view.hear(0, names(2, 0), now);
+        view.note_statement(i, names(1, 9), now);
+    view.note_statement(0, names(2, 0), now);
     now += master_view::insistence;
-    view.hear(0, names(2, 0), now);
+    view.note_statement(0, names(2, 0), now);
     BOOST_TEST((view.master() == server(1)));
 }
 
 BOOST_AUTO_TEST_CASE(after_a_failover_those_who_insisted_have_as_much_time_again) {
     auto view = master_view{3};
-    view.hear(2, names(1, 9), 0);
+    view.note_statement(2, names(1, 9), 0);
     const auto both_name_the_first_at = [&](std::int64_t now) {
-        view.hear(0, names(2, 3), now);
-        view.hear(1, names(2, 3), now);
+        view.note_statement(0, names(2, 3), now);
+        view.note_statement(1, names(2, 3), now);
     };
     both_name_the_first_at(0);
-    view.hear(2, names(3, 10), master_view::insistence - 1);
+    view.note_statement(2, names(3, 10), master_view::insistence - 1);
     both_name_the_first_at(master_view::insistence);
     BOOST_TEST((view.master() == server(3)));
     both_name_the_first_at(2 * master_view::insistence);
@@ -113,10 +113,10 @@ BOOST_AUTO_TEST_CASE(after_a_failover_those_who_insisted_have_as_much_time_again
 BOOST_AUTO_TEST_CASE(a_sentinel_that_changes_its_mind_does_not_insist) {
     auto view = master_view{1};
     auto now = std::int64_t{0};
-    view.hear(0, names(1, 9), now);
+    view.note_statement(0, names(1, 9), now);
     for (auto i = 0; i < 10; ++i) {
         now += master_view::insistence - 1;
-        view.hear(0, names(2 + i % 2, 3), now);
+        view.note_statement(0, names(2 + i % 2, 3), now);
         BOOST_TEST((view.master() == server(1)));
     }
 }
@@ -124,33 +124,33 @@ BOOST_AUTO_TEST_CASE(a_sentinel_that_changes_its_mind_does_not_insist) {
 BOOST_AUTO_TEST_CASE(of_one_epoch_most_sentinels_decide) {
     constexpr std::int64_t now = 0;
     auto view = master_view{3};
-    view.hear(1, names(1, 0), now);
+    view.note_statement(1, names(1, 0), now);
     for (const auto other : {0U, 2U}) { // one against one: the first stays
-        view.hear(other, names(2, 0), now);
+        view.note_statement(other, names(2, 0), now);
         BOOST_TEST((view.master() == server(1)));
         view.lose(other);
     }
-    view.hear(0, names(2, 0), now);
-    view.hear(2, names(2, 0), now);
+    view.note_statement(0, names(2, 0), now);
+    view.note_statement(2, names(2, 0), now);
     BOOST_TEST((view.master() == server(2)));
 }
 
 BOOST_AUTO_TEST_CASE(a_sentinel_that_knows_no_master_changes_nothing) {
     constexpr std::int64_t now = 0;
     auto view = master_view{2};
-    view.hear(0, {}, now);
-    BOOST_TEST(view.is_ignorant(0));
-    BOOST_TEST(!view.is_ignorant(1));
+    view.note_statement(0, {}, now);
+    BOOST_TEST(view.knows_no_master(0));
+    BOOST_TEST(!view.knows_no_master(1));
     BOOST_TEST(!view.master());
-    view.hear(1, names(1, 1), now);
-    view.hear(1, {}, now);
+    view.note_statement(1, names(1, 1), now);
+    view.note_statement(1, {}, now);
     BOOST_TEST((view.master() == server(1)));
     view.lose(0);
-    BOOST_TEST(!view.is_ignorant(0));
+    BOOST_TEST(!view.knows_no_master(0));
     auto without_epochs = master_view{3};
-    without_epochs.hear(0, names(1, 0), now);
-    without_epochs.hear(1, {}, now);
-    without_epochs.hear(2, {}, now);
+    without_epochs.note_statement(0, names(1, 0), now);
+    without_epochs.note_statement(1, {}, now);
+    without_epochs.note_statement(2, {}, now);
     BOOST_TEST((without_epochs.master() == server(1)));
 }
 
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(no_earlier_master_comes_back) {
                 known[i] = epoch;
             } else {
                 latest = std::max(latest, known[i]);
-                view.hear(i, names(known[i], known[i]), now);
+                view.note_statement(i, names(known[i], known[i]), now);
                 BOOST_TEST((view.master() == server(latest)));
             }
         }

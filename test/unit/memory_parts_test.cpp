@@ -99,15 +99,15 @@ BOOST_AUTO_TEST_CASE(the_slab_gives_each_cell_once_and_no_more_than_there_are) {
     for (const std::size_t capacity : {1U, 3U, 32'768U, 32'769U, 70'000U}) {
         auto cells = colimit::memory::slab{capacity};
         auto taken = std::vector<std::uint32_t>{};
-        while (cells.has_room(1))
+        while (cells.ensure_room(1))
             taken.push_back(cells.take());
         BOOST_TEST(taken.size() == capacity);
         BOOST_TEST(std::set<std::uint32_t>(taken.begin(), taken.end()).size() == capacity);
         for (const auto cell : taken)
             cells.release(cell);
         BOOST_TEST(cells.used() == 0U);
-        BOOST_TEST(cells.has_room(capacity));
-        BOOST_TEST(!cells.has_room(capacity + 1));
+        BOOST_TEST(cells.ensure_room(capacity));
+        BOOST_TEST(!cells.ensure_room(capacity + 1));
     }
 }
 

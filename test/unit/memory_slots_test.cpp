@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The holders of places in the in-process store: with other rules, in a full store, after the clock
+// The holders of slots in the in-process store: with other rules, in a full store, after the clock
 // was set, and under other versions of their policy.
 
 #include "memory_clocked_store.hpp"
@@ -64,7 +64,7 @@ struct holders : clocked_store {
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_place_is_free_when_it_is_released_or_its_lease_has_ended) {
+BOOST_AUTO_TEST_CASE(a_slot_is_free_when_it_is_released_or_its_lease_has_ended) {
     auto s = holders{};
     BOOST_TEST(s.acquire(1, two));
     s.advance(4s);
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_place_is_free_when_it_is_released_or_its_lease_has_ended)
     BOOST_TEST(s.states() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_kept_of_a_key_whose_places_are_free) {
+BOOST_AUTO_TEST_CASE(nothing_is_kept_of_a_key_whose_slots_are_free) {
     auto s = holders{};
     BOOST_TEST(s.acquire(1, two));
     BOOST_TEST(s.states() > 0U);
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(other_rules_deny_without_a_trace_and_keep_their_charges) {
     BOOST_TEST(s.acquire(2, p, 0));
 }
 
-BOOST_AUTO_TEST_CASE(a_full_store_refuses_places_and_keeps_those_that_are_held) {
+BOOST_AUTO_TEST_CASE(a_full_store_refuses_slots_and_keeps_those_that_are_held) {
     const policy with_log{"q", concurrent(40).lease(1h), sliding_log(100, 1h)};
     for (const auto& p : {policy{"p", concurrent(40).lease(1h)}, with_log}) {
         auto s = holders{200};
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_full_store_refuses_places_and_keeps_those_that_are_held) 
         BOOST_TEST(s.used(p) == granted);
         BOOST_TEST(s.renew(0, p));
         BOOST_TEST(s.states() <= 200U);
-        // A key without a place in the store gets none.
+        // A key without a slot in the store gets none.
         auto other = holders{200};
         other.fill();
         BOOST_TEST(!other.acquire(1, p));
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_full_store_refuses_places_and_keeps_those_that_are_held) 
     }
 }
 
-/// A denial says when a place is free, which is known only of a limit that is reached.
+/// A denial says when a slot is free, which is known only of a limit that is reached.
 BOOST_AUTO_TEST_CASE(a_full_store_denies_what_the_limit_denies) {
     auto s = holders{200};
     BOOST_TEST(s.acquire(0, policy{"p", concurrent(40).lease(1h)}));
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_full_store_denies_what_the_limit_denies) {
 }
 
 /// It would have to remember the holder that it lets pass.
-BOOST_AUTO_TEST_CASE(a_shadow_rule_gives_no_place_that_is_not_remembered) {
+BOOST_AUTO_TEST_CASE(a_shadow_rule_gives_no_slot_that_is_not_remembered) {
     const policy p{"p", concurrent(1).lease(1h).shadow(), gcra(50, 1h)};
     auto s = holders{200};
     BOOST_TEST(s.acquire(0, p));
@@ -176,9 +176,9 @@ BOOST_AUTO_TEST_CASE(a_shadow_rule_gives_no_place_that_is_not_remembered) {
     BOOST_TEST(d.rules[1].balance == 50 - held); // nothing was charged
 }
 
-/// The state of such a key, here from a version without places, stays a shared one also if there is
+/// The state of such a key, here from a version without slots, stays a shared one also if there is
 /// room again, and has no holders.
-BOOST_AUTO_TEST_CASE(a_key_whose_state_must_stay_shared_gets_no_place) {
+BOOST_AUTO_TEST_CASE(a_key_whose_state_must_stay_shared_gets_no_slot) {
     for (const auto& beside :
          {fixed_window(50, 10h).from_first(), colimit::token_bucket(50, 5, 10h).stepwise(),
           gcra(50, 10h).initially(40)}) {
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_key_whose_state_must_stay_shared_gets_no_place) {
             BOOST_TEST(s.lacks_memory());
             BOOST_TEST(s.fencing_token() == 0);
         }
-        // Nothing was charged without a place.
+        // Nothing was charged without a slot.
         BOOST_TEST(s.ask(verb::peek, "k", p, 0).rules[1].balance >= 35);
         s.advance(30h);
         BOOST_TEST(s.acquire(1, p));
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_key_whose_state_must_stay_shared_gets_no_place) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(holders_that_must_be_forgotten_block_their_places_until_their_leases_end) {
+BOOST_AUTO_TEST_CASE(holders_that_must_be_forgotten_block_their_slots_until_their_leases_end) {
     const policy p{"p", concurrent(5).lease(1h)};
     auto s = holders{200};
     BOOST_TEST(s.acquire(0, p));
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(holders_that_must_be_forgotten_block_their_places_until_the
     BOOST_TEST(s.acquire(1, p));
 }
 
-BOOST_AUTO_TEST_CASE(a_clock_that_is_set_back_holds_no_place_for_longer_than_a_lease) {
+BOOST_AUTO_TEST_CASE(a_clock_that_is_set_back_holds_no_slot_for_longer_than_a_lease) {
     auto s = holders{};
     BOOST_TEST(s.acquire(1, two));
     BOOST_TEST(s.acquire(2, two));

@@ -89,7 +89,7 @@ class random_states {
     const auto& own = a.num > core::steps_mark ? b : a;
     return l.kind == core::kind::counter &&
            (a.num > core::steps_mark) != (b.num > core::steps_mark) &&
-           (own.debt != 0 || own.capacity > l.full);
+           (own.debt != 0 || own.capacity > l.debt_limit);
 }
 
 [[nodiscard]] std::string text(const rule_state& s) {

@@ -34,7 +34,7 @@ using namespace colimit::oracle;
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_place_has_one_holder_at_a_time) {
+BOOST_AUTO_TEST_CASE(a_slot_has_one_holder_at_a_time) {
     const auto in_turn = std::vector<holding>{{10, 20, 1}, {20, 30, 2}, {31, 31, 3}, {31, 40, 4}};
     BOOST_TEST(crowded_grants(1, in_turn) == 0);
     auto one_early = in_turn;
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(tokens_grow_with_the_time_of_the_grant) {
     BOOST_TEST(wrong_tokens({{10, 0, 4}, {10, 0, 3}}) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(each_key_under_each_limit_is_judged_by_its_own_places) {
+BOOST_AUTO_TEST_CASE(each_key_under_each_limit_is_judged_by_its_own_slots) {
     const auto slot = [](std::int64_t granted, std::int64_t token, std::uint8_t limit) {
         return record{.time = granted, .end = granted + 10, .total = token, .limit = limit};
     };

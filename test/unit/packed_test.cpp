@@ -80,11 +80,11 @@ BOOST_AUTO_TEST_CASE(nobody_owes_more_than_the_limit) {
     for (const auto& r : {gcra(3, 1s), gcra(3, 1s).stepwise(), fixed_window(5, 1h),
                           sliding_window(5, 1h), calendar(5, calendar_unit::day)}) {
         const auto p = packed(r);
-        BOOST_TEST(detail::access::data(p)->compiled.limits[0].most ==
-                   detail::access::data(p)->compiled.limits[0].full);
+        BOOST_TEST(detail::access::data(p)->compiled.limits[0].debt_max ==
+                   detail::access::data(p)->compiled.limits[0].debt_limit);
     }
     const auto held = packed(gcra(3, 1s)).prevent_duplicate(9s);
-    BOOST_TEST(detail::access::data(held)->compiled.limits[1].most == 9'000'000);
+    BOOST_TEST(detail::access::data(held)->compiled.limits[1].debt_max == 9'000'000);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_more_than_numbers_cannot_be_packed) {

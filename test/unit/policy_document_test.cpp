@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(policies_of_routes_exist_and_can_be_checked_together) {
     check_routes(R"([{"path": "/c", "policies": ["a","b","c","d","e","f","g","h","i"]}])",
                  "routes[0].policies: too many (got 9, expected at most 8)");
     check(R"({"policies": {"a": "3/30s concurrent"}, "routes": [{"path": "/", "policy": "a"}]})",
-          "routes[0].policy: has a concurrent rule, whose places a route does not hold");
+          "routes[0].policy: has a concurrent rule, whose slots a route does not hold");
     check(R"({"policies": {}, "routes": [{"path": "/", "policy": "a"}]})",
           "routes[0].policy: no such policy (got 'a', expected none, as there are no policies)");
     check(

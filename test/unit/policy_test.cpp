@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_token_weighs_the_reduced_period_divided_by_the_count) {
     const auto a = bucket_of(gcra(30, 60s).burst(16));
     BOOST_TEST(a.num == 2'000'000);
     BOOST_TEST(a.den == 1);
-    BOOST_TEST(a.full == 32'000'000);
+    BOOST_TEST(a.debt_limit == 32'000'000);
     const auto b = bucket_of(gcra(104'729, 24h));
     BOOST_TEST(b.num == 86'400'000);
     BOOST_TEST(b.den == 104'729);
@@ -204,9 +204,9 @@ BOOST_AUTO_TEST_CASE(a_token_weighs_the_reduced_period_divided_by_the_count) {
 }
 
 BOOST_AUTO_TEST_CASE(charges_saturate_at_366_days_or_2_to_the_52_ticks_but_never_below_full) {
-    BOOST_TEST(bucket_of(gcra(1, 1s)).most == limits::max_repayment.count());
-    BOOST_TEST(bucket_of(gcra(1'000'003, 1s)).most == std::int64_t{1} << 52U);
-    BOOST_TEST(bucket_of(gcra(1, limits::max_recovery)).most == limits::max_recovery.count());
+    BOOST_TEST(bucket_of(gcra(1, 1s)).debt_max == limits::max_repayment.count());
+    BOOST_TEST(bucket_of(gcra(1'000'003, 1s)).debt_max == std::int64_t{1} << 52U);
+    BOOST_TEST(bucket_of(gcra(1, limits::max_recovery)).debt_max == limits::max_recovery.count());
 }
 
 BOOST_AUTO_TEST_CASE(any_rule_is_refused_or_exact) {
@@ -226,12 +226,13 @@ BOOST_AUTO_TEST_CASE(any_rule_is_refused_or_exact) {
         BOOST_REQUIRE_EQUAL(period % b.unit, 0);
         BOOST_REQUIRE(wide{b.num} * b.unit * r.count() == wide{b.den} * period);
         BOOST_REQUIRE(b.num > 0 && b.den > 0 && b.capacity == r.capacity());
-        BOOST_REQUIRE(wide{b.capacity} * b.num == b.full);
-        BOOST_REQUIRE(b.full <= b.most && b.most <= exact);
-        BOOST_REQUIRE((wide{b.full} + b.den - 1) / b.den * b.unit <= limits::max_recovery.count());
+        BOOST_REQUIRE(wide{b.capacity} * b.num == b.debt_limit);
+        BOOST_REQUIRE(b.debt_limit <= b.debt_max && b.debt_max <= exact);
+        BOOST_REQUIRE((wide{b.debt_limit} + b.den - 1) / b.den * b.unit <=
+                      limits::max_recovery.count());
         // In the next finer unit a token weighs up to a thousand times as much: too much.
         if (b.unit > 1)
-            BOOST_REQUIRE(wide{b.full} * 1'000 > exact);
+            BOOST_REQUIRE(wide{b.debt_limit} * 1'000 > exact);
     }
     BOOST_TEST(made > test::rounds(20'000));
 }

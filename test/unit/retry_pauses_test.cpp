@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(pauses_grow_and_rejections_within_one_belong_to_it) {
         longest = std::min(2 * longest, 250 * ms);
     }
     BOOST_TEST(!r.is_open(3)); // these do not count
-    BOOST_TEST(!r.refuses(3, now));
+    BOOST_TEST(!r.try_refuse(3, now));
 }
 
 BOOST_AUTO_TEST_CASE(after_five_attempts_in_vain_calls_end_at_once_except_one_per_pause) {
@@ -64,13 +64,13 @@ BOOST_AUTO_TEST_CASE(after_five_attempts_in_vain_calls_end_at_once_except_one_pe
     BOOST_TEST(r.open_count() == 1U);
     auto attempts = 0;
     for (const auto begin = now; now < begin + 10'000 * ms; now += ms)
-        attempts += r.refuses(1, now) ? 0 : 1;
+        attempts += r.try_refuse(1, now) ? 0 : 1;
     BOOST_TEST(attempts >= 40);
     BOOST_TEST(attempts <= 90);
-    BOOST_TEST(!r.refuses(2, now));
+    BOOST_TEST(!r.try_refuse(2, now));
     r.serve(1, false);
     BOOST_TEST(!r.is_any_open());
-    BOOST_TEST(!r.refuses(1, now));
+    BOOST_TEST(!r.try_refuse(1, now));
     BOOST_TEST(r.is_empty());
     (void)open(r, 1, now); // from the beginning
     BOOST_TEST(r.open_count() == 2U);
@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(news_end_the_pauses_and_what_is_old_is_forgotten) {
     BOOST_TEST(!r.is_pausing(2, 2));
     auto now = open(r, 3, 2);
     r.hurry_all(now);
-    BOOST_TEST(!r.refuses(3, now));
-    BOOST_TEST(r.refuses(3, now));
+    BOOST_TEST(!r.try_refuse(3, now));
+    BOOST_TEST(r.try_refuse(3, now));
     r.hurry_all(now + 40 * 250 * ms + 1);
     BOOST_TEST(r.is_empty());
     BOOST_TEST(!r.is_any_open());
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_known_of_a_subject_that_was_dropped) {
     const auto now = open(r, 1, 0);
     (void)open(r, 2, 0);
     r.drop(1);
-    BOOST_TEST(!r.refuses(1, now));
+    BOOST_TEST(!r.try_refuse(1, now));
     BOOST_TEST(!r.is_pausing(1, now));
     BOOST_TEST(r.is_any_open());
     r.drop(2);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(random_schedules_keep_the_bound_on_attempts) {
         constexpr auto length = 20'000 * ms;
         for (auto now = std::int64_t{0}; now < length; now += std::int64_t(random.below(3'000))) {
             const auto subject = random.below(2);
-            if (r.refuses(subject, now) || r.is_pausing(subject, now))
+            if (r.try_refuse(subject, now) || r.is_pausing(subject, now))
                 continue;
             ++attempts;
             r.reject(subject, now, true);

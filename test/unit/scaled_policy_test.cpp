@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(names_options_and_the_place_of_the_state_stay) {
                             .prevent_duplicate(5s)
                             .with_prefix("x")));
     BOOST_TEST((detail::access::data(here)->id == detail::access::data(whole)->id));
-    for (std::uint32_t i = 0; i < detail::access::data(whole)->compiled.slots; ++i)
+    for (std::uint32_t i = 0; i < detail::access::data(whole)->compiled.state_count; ++i)
         BOOST_TEST(detail::access::data(here)->compiled.limits[i].tag ==
                    detail::access::data(whole)->compiled.limits[i].tag);
     BOOST_TEST(

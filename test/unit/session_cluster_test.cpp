@@ -112,15 +112,15 @@ BOOST_AUTO_TEST_CASE(a_cluster_that_has_no_other_database_is_refused) {
 
 namespace {
 
-/// Checks that a session that rests knows nothing of its server, and can start again.
-void check_rest(session_bench& c, action expected) {
-    BOOST_TEST((c.session.rest() == expected));
+/// Checks that a suspended session knows nothing of its server, and can start again.
+void check_suspend(session_bench& c, action expected) {
+    BOOST_TEST((c.session.suspend() == expected));
     BOOST_TEST((c.session.state() == session_state::idle));
     BOOST_TEST(!c.session.wake_at().has_value());
     BOOST_TEST((c.session.error() == errc::unavailable));
     BOOST_TEST(c.session.earliest_ready_at() == 0); // calls wait
     BOOST_TEST((c.session.wake(c.now + 3'600'000'000) == action::nothing));
-    BOOST_TEST((c.session.rest() == action::nothing));
+    BOOST_TEST((c.session.suspend() == action::nothing));
     BOOST_TEST((c.session.moved(c.now) == action::nothing));
     c.open("HELLO 3");
     c.serve();
@@ -133,13 +133,13 @@ void check_rest(session_bench& c, action expected) {
 
 BOOST_AUTO_TEST_CASE(a_session_that_was_never_started_has_nothing_to_end) {
     auto c = session_bench{settings()};
-    check_rest(c, action::nothing);
+    check_suspend(c, action::nothing);
 }
 
 BOOST_AUTO_TEST_CASE(an_attempt_to_connect_is_given_up) {
     auto c = session_bench{settings()};
     BOOST_TEST((c.session.start(c.now) == action::connect));
-    check_rest(c, action::disconnect);
+    check_suspend(c, action::disconnect);
 }
 
 BOOST_AUTO_TEST_CASE(a_handshake_is_given_up_in_both_parts) {
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_handshake_is_given_up_in_both_parts) {
         c.open();
         if (is_second)
             c.introduce();
-        check_rest(c, action::disconnect);
+        check_suspend(c, action::disconnect);
     }
 }
 
@@ -156,13 +156,13 @@ BOOST_AUTO_TEST_CASE(a_handshake_that_began_in_resp2_begins_in_resp3_elsewhere) 
     auto c = session_bench{settings()};
     c.open();
     c.hear({test::no_hello}, action::send);
-    check_rest(c, action::disconnect);
+    check_suspend(c, action::disconnect);
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_that_is_ready_is_closed) {
     auto c = session_bench{settings()};
     c.make_ready();
-    check_rest(c, action::disconnect);
+    check_suspend(c, action::disconnect);
 }
 
 BOOST_AUTO_TEST_CASE(a_session_that_waits_after_losses_does_not_wait_on) {
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_waits_after_losses_does_not_wait_on) {
         BOOST_TEST((c.wait() == action::connect));
     }
     c.lose();
-    check_rest(c, action::nothing);
+    check_suspend(c, action::nothing);
 }
 
 /// The connection is kept while the dataset is loaded.
@@ -182,21 +182,21 @@ BOOST_AUTO_TEST_CASE(a_connection_to_a_server_that_loads_its_dataset_is_closed) 
     c.open();
     c.hear({test::loading});
     BOOST_TEST((c.session.state() == session_state::waiting));
-    check_rest(c, action::disconnect);
+    check_suspend(c, action::disconnect);
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_is_not_kept) {
     auto c = session_bench{settings()};
     c.open();
     c.fail({test::wrong_password}, errc::auth_failed);
-    check_rest(c, action::nothing);
+    check_suspend(c, action::nothing);
 }
 
-BOOST_AUTO_TEST_CASE(a_session_that_is_closed_does_not_rest) {
+BOOST_AUTO_TEST_CASE(a_session_that_is_closed_is_not_suspended) {
     auto c = session_bench{settings()};
     c.make_ready();
     c.session.close();
-    BOOST_TEST((c.session.rest() == action::nothing));
+    BOOST_TEST((c.session.suspend() == action::nothing));
     BOOST_TEST((c.session.state() == session_state::closed));
     BOOST_TEST((c.session.start(c.now) == action::nothing));
 }

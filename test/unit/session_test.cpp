@@ -32,10 +32,10 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_came_further_has_time_for_the_next_step) {
     auto c = session_bench{};
     (void)c.session.start(c.now);
     const auto end = c.session.wake_at().value();
-    c.session.came_further(end - 500'000);
+    c.session.note_progress(end - 500'000);
     BOOST_TEST(c.session.wake_at().value() == end); // there is enough left
     c.now = end + 300'000;
-    c.session.came_further(c.now);
+    c.session.note_progress(c.now);
     BOOST_TEST((c.session.connected() == action::send));
     BOOST_TEST(!c.session.is_too_late(c.now));
     BOOST_TEST(c.session.wake_at().value() == c.now + 250'000);

@@ -48,7 +48,7 @@ const core::compiled_policy& rules = detail::access::data(two)->compiled;
     return d;
 }
 
-/// A set in which `a` got a place ten seconds before `b`.
+/// A set in which `a` got a slot ten seconds before `b`.
 [[nodiscard]] core::slot_set a_and_b() {
     auto set = core::slot_set{};
     for (const auto& [id, at] : {std::pair{a, now - 10'000'000}, std::pair{b, now}}) {
@@ -61,7 +61,7 @@ const core::compiled_policy& rules = detail::access::data(two)->compiled;
 } // namespace
 
 BOOST_AUTO_TEST_CASE(the_rule_is_found_among_others) {
-    BOOST_TEST(core::slots_of(rules) == 1U);
+    BOOST_TEST(core::slot_rule_of(rules) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(an_acquire_counts_the_others_and_learns_its_token) {
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_counts_the_others_and_learns_its_token) {
     BOOST_TEST(own.capacity == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_renewal_learns_whether_the_holder_still_has_its_place) {
+BOOST_AUTO_TEST_CASE(a_renewal_learns_whether_the_holder_still_has_its_slot) {
     const auto set = a_and_b();
     BOOST_TEST(reported(set, verb::renew, b).num == now); // the last token
     BOOST_TEST(reported(set, verb::renew, c).num == 0);

@@ -31,8 +31,8 @@ BOOST_AUTO_TEST_CASE(a_slot_has_the_token_and_is_released_under_its_own_id) {
     BOOST_TEST(s->holders.front() != s->holders.back());
 }
 
-/// Its question may have been decided before the place was given back, and it would sleep then.
-BOOST_AUTO_TEST_CASE(a_call_that_asks_while_a_place_is_given_back_asks_again_at_once) {
+/// Its question may have been decided before the slot was given back, and it would sleep then.
+BOOST_AUTO_TEST_CASE(a_call_that_asks_while_a_slot_is_given_back_asks_again_at_once) {
     take(hour);
     detail::initiation<true, detail::acquired_slot>{core.get()}(
         [](error_code, const slot&) {},
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(calls_of_a_line_whose_time_has_passed_ask_together) {
     until([&] { return ended == 4; });
 }
 
-BOOST_AUTO_TEST_CASE(a_place_whose_grant_may_have_been_lost_is_released) {
+BOOST_AUTO_TEST_CASE(a_slot_whose_grant_may_have_been_lost_is_released) {
     ask(hour);
     s->fail(lost_reply);
     until_asked(verb::release);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_place_whose_grant_may_have_been_lost_is_released) {
     until_asked(verb::release, 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_place_that_cannot_have_been_granted_is_not_released) {
+BOOST_AUTO_TEST_CASE(a_slot_that_cannot_have_been_granted_is_not_released) {
     ask(hour);
     s->fail(make_error_code(errc::unavailable));
     context.run();
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_was_seen_lost_stays_so_and_is_given_back_once) 
     BOOST_TEST(core->statistics().slots_released == 0U);
 }
 
-/// The store may have granted the renewal, and keeps the place for a lease from then on.
+/// The store may have granted the renewal, and keeps the slot for a lease from then on.
 BOOST_AUTO_TEST_CASE(a_release_is_repeated_until_the_lease_ends_that_was_asked_for_last) {
     auto repeated_for = std::chrono::steady_clock::duration{0};
     // A process that is halted at the end of the lease repeats nothing then.

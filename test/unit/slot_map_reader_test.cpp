@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(the_problem_of_a_reply_that_is_not_a_map_is_named) {
     BOOST_TEST(problem_of(reply_with(text_of_node("a", -1))) ==
                "range 1: port -1 is not 1 to 65535");
     auto many = std::string{"*16385\r\n"};
-    for (std::size_t i = 0; i <= slot_count; ++i)
+    for (std::size_t i = 0; i <= hash_slot_count; ++i)
         many += "_\r\n";
     BOOST_TEST(problem_of(many) == "16385 ranges, more than 16384");
     BOOST_TEST(problem_of(array({number(1), array({}), bulk("x")})) ==
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_the_server_is_told_in_its_own_words) {
 BOOST_AUTO_TEST_CASE(a_map_may_have_each_slot_in_a_range_of_its_own) {
     constexpr std::size_t masters = 500;
     auto bytes = std::string{"*16384\r\n"};
-    for (std::int64_t slot = 0; slot < std::int64_t{slot_count}; ++slot) {
+    for (std::int64_t slot = 0; slot < std::int64_t{hash_slot_count}; ++slot) {
         const auto port = slot % std::int64_t{masters} + 1;
         bytes += array({number(slot), number(slot), text_of_node("10.100.100.1", port),
                         text_of_node("10.100.100.2", port), text_of_node("10.100.100.3", port)});
@@ -295,8 +295,9 @@ BOOST_AUTO_TEST_CASE(a_map_may_have_each_slot_in_a_range_of_its_own) {
     BOOST_TEST_REQUIRE(result.map.has_value(), result.problem);
     BOOST_TEST(result.map->masters().size() == masters);
     BOOST_TEST(result.map->replicas().size() == 2 * masters);
-    BOOST_TEST(result.map->ranges().size() == slot_count);
-    for (std::uint16_t slot = 0; slot < slot_count; slot = static_cast<std::uint16_t>(slot + 97))
+    BOOST_TEST(result.map->ranges().size() == hash_slot_count);
+    for (std::uint16_t slot = 0; slot < hash_slot_count;
+         slot = static_cast<std::uint16_t>(slot + 97))
         BOOST_TEST(result.map->owner(slot)->port == slot % masters + 1);
 }
 
@@ -323,8 +324,8 @@ BOOST_AUTO_TEST_CASE(a_reply_names_at_most_as_many_replicas_as_there_are_slots) 
         }
         return "*" + std::to_string(count) + "\r\n" + ranges;
     };
-    BOOST_TEST(read(reply(slot_count)).map.value().replicas().size() == slot_count);
-    BOOST_TEST(problem_of(reply(slot_count + 1)) == "range 17: more than 16384 replicas");
+    BOOST_TEST(read(reply(hash_slot_count)).map.value().replicas().size() == hash_slot_count);
+    BOOST_TEST(problem_of(reply(hash_slot_count + 1)) == "range 17: more than 16384 replicas");
 }
 
 BOOST_AUTO_TEST_CASE(a_changed_reply_is_a_valid_map_or_has_a_problem) {
@@ -374,7 +375,7 @@ BOOST_AUTO_TEST_CASE(a_changed_reply_is_a_valid_map_or_has_a_problem) {
         for (const auto& r : result.map->ranges()) {
             BOOST_TEST_REQUIRE(r.first >= next);
             BOOST_TEST_REQUIRE(r.last >= r.first);
-            BOOST_TEST_REQUIRE(r.last < slot_count);
+            BOOST_TEST_REQUIRE(r.last < hash_slot_count);
             BOOST_TEST_REQUIRE(r.master < result.map->masters().size());
             serves[r.master] = true;
             next = r.last + std::size_t{1};

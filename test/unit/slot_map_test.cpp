@@ -18,8 +18,8 @@ BOOST_AUTO_TEST_SUITE(slot_maps)
 
 namespace {
 
+using colimit::redis::hash_slot_count;
 using colimit::redis::host_port;
-using colimit::redis::slot_count;
 using colimit::redis::slot_map;
 using colimit::test::rng;
 
@@ -35,11 +35,11 @@ using colimit::test::rng;
 }
 
 /// The owner of each slot, as the index of a node; -1 without one.
-using owners = std::array<int, slot_count>;
+using owners = std::array<int, hash_slot_count>;
 
 void check_equal(const slot_map& map, const owners& expected) {
     auto different = 0;
-    for (std::size_t slot = 0; slot < slot_count; ++slot) {
+    for (std::size_t slot = 0; slot < hash_slot_count; ++slot) {
         const auto* const owner = map.owner(static_cast<std::uint16_t>(slot));
         const auto is_right =
             expected[slot] < 0
@@ -54,7 +54,7 @@ void check_equal(const slot_map& map, const owners& expected) {
 [[nodiscard]] slot_map map_of(const owners& slots, std::size_t node_count,
                               std::vector<host_port> replicas) {
     auto ranges = std::vector<slot_map::range>{};
-    for (std::uint16_t slot = 0; slot < slot_count; ++slot)
+    for (std::uint16_t slot = 0; slot < hash_slot_count; ++slot)
         if (slots[slot] >= 0)
             ranges.push_back({slot, slot, static_cast<std::uint16_t>(slots[slot])});
     return {nodes(0, node_count), std::move(replicas), std::move(ranges)};
@@ -131,19 +131,20 @@ BOOST_AUTO_TEST_CASE(moved_slots_give_the_map_that_a_new_reply_would_give) {
         auto expected = owners{};
         expected.fill(-1);
         for (int n = 0; n < 6; ++n) { // some slots have no owner
-            const auto first = random.below(slot_count);
-            const auto last = std::min(slot_count - 1, first + random.below(6'000));
+            const auto first = random.below(hash_slot_count);
+            const auto last = std::min(hash_slot_count - 1, first + random.below(6'000));
             for (auto slot = first; slot <= last; ++slot)
                 expected[slot] = static_cast<int>(random.below(3));
         }
         if (round % 2 == 0) // long ranges
-            for (std::size_t slot = 0; slot < slot_count; ++slot)
+            for (std::size_t slot = 0; slot < hash_slot_count; ++slot)
                 expected[slot] = expected[slot / 1'000 * 1'000];
         auto map = map_of(expected, node_count, {});
         check_equal(map, expected);
         for (int i = 0; i < 40; ++i) {
             static constexpr std::size_t corners[] = {0, 1, 999, 1'000, 16'382, 16'383};
-            const auto slot = random.percent(30) ? random.pick(corners) : random.below(slot_count);
+            const auto slot =
+                random.percent(30) ? random.pick(corners) : random.below(hash_slot_count);
             const auto to = random.below(node_count);
             const auto is_new = expected[slot] != static_cast<int>(to);
             expected[slot] = static_cast<int>(to);
@@ -162,8 +163,8 @@ BOOST_AUTO_TEST_CASE(gaps_get_the_owners_of_another_map_and_nothing_else_changes
         auto made = owners{};
         made.fill(-1);
         for (auto n = random.below(8); n > 0; --n) {
-            const auto first = random.below(slot_count);
-            const auto last = std::min(slot_count - 1, first + random.below(5'000));
+            const auto first = random.below(hash_slot_count);
+            const auto last = std::min(hash_slot_count - 1, first + random.below(5'000));
             const auto of = static_cast<int>(random.below(node_count));
             for (auto slot = first; slot <= last; ++slot)
                 made[slot] = random.percent(99) ? of : -1;
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE(gaps_get_the_owners_of_another_map_and_nothing_else_changes
         auto expected = random_owners();
         auto map = map_of(expected, node_count, nodes(10, 1));
         map.fill_gaps(map_of(known, node_count, nodes(11, 1)));
-        for (std::size_t slot = 0; slot < slot_count; ++slot)
+        for (std::size_t slot = 0; slot < hash_slot_count; ++slot)
             expected[slot] = expected[slot] < 0 ? known[slot] : expected[slot];
         check_equal(map, expected);
         BOOST_TEST((map == map_of(expected, node_count, nodes(10, 1))));

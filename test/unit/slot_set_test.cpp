@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_lease_ends_at_its_end_and_not_before) {
     BOOST_TEST(set.last_end(start + lease, lease) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_place_becomes_free_when_the_lease_ends_that_makes_room) {
+BOOST_AUTO_TEST_CASE(a_slot_becomes_free_when_the_lease_ends_that_makes_room) {
     auto set = slot_set{};
     add(set, a, start);
     add(set, b, start + 5);

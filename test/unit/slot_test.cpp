@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// `acquire` in process: places are taken, given back, renewed and lost. Leases that must not end
+// `acquire` in process: slots are taken, given back, renewed and lost. Leases that must not end
 // meanwhile are long; of those that end, nothing is expected before.
 
 #include <colimit/limiter.hpp>
@@ -93,7 +93,7 @@ struct in_process {
 
 BOOST_FIXTURE_TEST_SUITE(slots, in_process)
 
-BOOST_AUTO_TEST_CASE(a_place_is_taken_until_its_slot_is_released_or_destroyed) {
+BOOST_AUTO_TEST_CASE(a_slot_is_taken_until_it_is_released_or_destroyed) {
     auto first = acquire(two);
     BOOST_TEST(first.fencing_token() > 0U);
     BOOST_TEST(first.decision().allowed());
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_place_is_taken_until_its_slot_is_released_or_destroyed) {
     BOOST_TEST(s.slots_lost == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_moved_slot_keeps_its_place_and_an_assigned_one_gives_its_own_back) {
+BOOST_AUTO_TEST_CASE(a_moved_slot_stays_held_and_an_assigned_one_is_given_back) {
     auto a = acquire(two);
     auto b = acquire(two);
     const auto token = b.fencing_token();
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_slot_may_be_released_from_its_signal) {
     BOOST_TEST(!held);
 }
 
-BOOST_AUTO_TEST_CASE(calls_wait_in_their_order_for_places_that_are_given_back) {
+BOOST_AUTO_TEST_CASE(calls_wait_in_their_order_for_slots_that_are_given_back) {
     const auto patient = acquire_options{.max_wait = wait_options::no_max_wait};
     auto held = acquire(one);
     auto first = asking{*l, one, patient};
@@ -230,8 +230,8 @@ BOOST_AUTO_TEST_CASE(calls_wait_in_their_order_for_places_that_are_given_back) {
     BOOST_TEST(second.has_slot());
 }
 
-/// Each version has a line of its own; one whose calls never cease must not get all places.
-BOOST_AUTO_TEST_CASE(first_calls_of_two_versions_get_places_in_their_order) {
+/// Each version has a queue of its own; one whose calls never cease must not get all slots.
+BOOST_AUTO_TEST_CASE(first_calls_of_two_versions_get_slots_in_their_order) {
     const auto patient = acquire_options{.max_wait = wait_options::no_max_wait};
     const auto other = policy{"one", concurrent(1).lease(2h)};
     auto held = acquire(one);
@@ -315,8 +315,8 @@ BOOST_AUTO_TEST_CASE(a_granted_slot_whose_handler_is_destroyed_with_its_own_cont
     BOOST_TEST(l->statistics().slots_released == 1U);
 }
 
-/// They all ask at once then, and the places are given in the order of the line.
-BOOST_AUTO_TEST_CASE(calls_whose_time_has_passed_get_places_in_the_order_of_their_line) {
+/// They all ask at once then, and the slots are given in the order of the queue.
+BOOST_AUTO_TEST_CASE(calls_whose_time_has_passed_get_slots_in_the_order_of_their_queue) {
     auto held = std::vector<slot>{};
     held.push_back(acquire(two));
     held.push_back(acquire(two));
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(calls_whose_time_has_passed_get_places_in_the_order_of_thei
     BOOST_TEST(third.was_denied());
 }
 
-/// A denial would promise a place that it cannot give.
+/// A denial would promise a slot that it cannot give.
 BOOST_AUTO_TEST_CASE(a_full_store_fails_a_call_and_keeps_the_slots) {
     auto settings = config{};
     settings.advanced.local_max_states = 200;

@@ -531,8 +531,8 @@ class tenant_share {
     }
 
   private:
-    static colimit::policy share(std::int64_t places) {
-        return colimit::policy{"share", colimit::concurrent(places).lease(30s)};
+    static colimit::policy share(std::int64_t slots) {
+        return colimit::policy{"share", colimit::concurrent(slots).lease(30s)};
     }
 
     const colimit::adaptive_limit& limit_;

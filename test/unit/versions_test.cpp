@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(the_largest_debt_saturates_where_charge_does) {
             const auto d = k.peek(0);
             BOOST_TEST(d.reset_after.count() > 0);
             BOOST_TEST((d.reset_after <= limits::max_repayment));
-            BOOST_TEST(d.rules[0].balance >= (l.full - l.most) / l.num - 1);
+            BOOST_TEST(d.rules[0].balance >= (l.debt_limit - l.debt_max) / l.num - 1);
         }
     }
 }

@@ -30,7 +30,7 @@ const auto rules = policy{"p", gcra(1, 1s)};
 const auto others = policy{"q", gcra(1, 1s)};
 
 struct fixture {
-    ~fixture() { (void)line.take_all(); }
+    ~fixture() { (void)queue.take_all(); }
 
     static wait_queue::clock::time_point at(nanoseconds t) {
         return wait_queue::clock::time_point{t};
@@ -48,19 +48,19 @@ struct fixture {
         return op;
     }
 
-    /// The same, put into the line at `now`. Returns false if it need not wait.
+    /// The same, put into the queue at `now`. Returns false if it need not wait.
     bool add(nanoseconds now, std::string_view key, microseconds store, microseconds wait,
              const policy& p = rules) {
         auto& op = grant(key, store, wait, p);
-        if (!line.prepare_wait(op))
+        if (!queue.prepare_wait(op))
             return false;
-        line.add(op, at(now), owner);
+        queue.add(op, at(now), owner);
         return true;
     }
 
     /// The numbers of the calls that are served at `now`, in order.
     std::vector<std::size_t> served(nanoseconds now) {
-        auto due = line.take_due(at(now), owner);
+        auto due = queue.take_due(at(now), owner);
         auto numbers = std::vector<std::size_t>{};
         while (const auto* op = due.pop_front())
             for (std::size_t i = 0; i < operations.size(); ++i)
@@ -75,7 +75,7 @@ struct fixture {
     detail::thread_lock lock{false};
     std::shared_ptr<void> owner = std::make_shared<int>(0);
     std::deque<test::fake_operation> operations;
-    wait_queue line{context.get_executor(), lock, [] {}};
+    wait_queue queue{context.get_executor(), lock, [] {}};
 };
 
 } // namespace
@@ -164,7 +164,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_given_back_is_granted_before_earlier_turns, fix
 
 BOOST_FIXTURE_TEST_CASE(a_cancelled_call_holds_up_no_other, fixture) {
     add(5s, "a", 100s, 10s);
-    line.remove(operations[0]);
+    queue.remove(operations[0]);
     add(5s, "a", 105s, 1s);
     BOOST_TEST((served(6s) == calls{1}));
     BOOST_TEST(!add(6s, "a", 106s, 0s));
@@ -173,7 +173,7 @@ BOOST_FIXTURE_TEST_CASE(a_cancelled_call_holds_up_no_other, fixture) {
 BOOST_FIXTURE_TEST_CASE(take_all_takes_each_call_once, fixture) {
     add(0s, "a", 100s, 1s);
     add(0s, "b", 100s, 1s);
-    auto all = line.take_all();
+    auto all = queue.take_all();
     BOOST_TEST((all.pop_front() == &operations[0]));
     BOOST_TEST((all.pop_front() == &operations[1]));
     BOOST_TEST((all.pop_front() == nullptr));

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_plan_is_the_number_of_rules_and_their_numbers) {
     for (const auto& l : plan.rules()) {
         expected += bytes_of(l.tag) + static_cast<char>(l.kind) + (l.shadow ? '\x01' : '\0');
         for (const auto number :
-             {l.capacity, l.num, l.den, l.unit, l.most, l.period, l.count, l.offset, l.initial})
+             {l.capacity, l.num, l.den, l.unit, l.debt_max, l.period, l.count, l.offset, l.initial})
             expected += bytes_of(static_cast<double>(number));
         expected += bytes_of(static_cast<double>(l.calendar));
     }

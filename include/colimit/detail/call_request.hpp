@@ -23,9 +23,9 @@ enum class verb : std::uint8_t {
     reserve,   ///< `allow`, or a reservation within the next `at_least` microseconds
     unreserve, ///< refunds `cost` if the state still recovers fully at `at_least`
     once,      ///< allows the first call, then denies all for `cost` microseconds
-    acquire,   ///< `allow` of `cost`, and takes a place of the `concurrent` rule for a holder
+    acquire,   ///< `allow` of `cost`, and takes a slot of the `concurrent` rule for a holder
     renew,     ///< extends the lease of a holder, if it has not ended
-    release,   ///< gives back the place of a holder
+    release,   ///< gives back the slot of a holder
     inspect,   ///< counts the bits that are set in a block of a filter
 };
 

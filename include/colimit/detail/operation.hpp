@@ -53,7 +53,7 @@ struct block_bits final : attachment {
 };
 
 /// The position of the call's denial in the deny cache.
-struct deny_cache_slot {
+struct deny_cache_position {
     std::uint64_t low = 0; ///< a digest of prefix, policy name and key
     std::uint64_t high = 0;
     std::uint64_t rules = 0;   ///< a digest of the rules
@@ -63,7 +63,7 @@ struct deny_cache_slot {
 };
 
 /// The position of the call's key in the table of leases, and the lease that the call asks for.
-struct lease_slot {
+struct lease_position {
     std::uint64_t low = 0; ///< a digest of prefix, policy name and key
     std::uint64_t high = 0;
     std::uint32_t stamp = 0;         ///< of the entry, when the call was made
@@ -102,8 +102,8 @@ struct operation
     redis::call_batch* batch = nullptr; ///< while a server's queue holds it
     std::int64_t deadline = 0;          ///< microseconds of the limiter's steady clock
     std::int64_t sent_at = 0;           ///< of the same clock, not after its first byte was sent
-    detail::deny_cache_slot denied_at;
-    detail::lease_slot lease;
+    detail::deny_cache_position denied_at;
+    detail::lease_position lease;
     detail::call_request request;
     std::span<check_item> checks;    ///< of `allow_all`
     std::uint64_t fencing_token = 0; ///< of `acquire`, if it is granted

@@ -15,7 +15,7 @@ local promised, found, found_length, before, t, old = unpack_bytes('<dI4dddd', v
 --@block own
 found == tag1 and found_length == length and
 --@block regular
-t >= 0 and t <= window_end and old >= 0 and old <= most1 and before >= 0 and before <= most1
+t >= 0 and t <= window_end and old >= 0 and old <= debt_max1 and before >= 0 and before <= debt_max1
     and t % 1 + old % 1 + before % 1 == 0
 --@block advance
 expires = promised
@@ -26,7 +26,7 @@ elseif now - t < length then
     previous = old + 0
 end
 --@block available
-local room = floor(((full1 - used) * period1 - previous * weight) / period1)
+local room = floor(((debt_limit1 - used) * period1 - previous * weight) / period1)
 --@block fits
 room > 0
 --@block charge

@@ -10,7 +10,7 @@ for k = 1, keys do
 --@block key
 k
 --@block size
-HEAD + SLOT
+HEAD + STATE
 --@block read
 local promised, found, t, old = unpack_bytes(whole, value)
 --@block promised

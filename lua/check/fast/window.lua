@@ -9,7 +9,7 @@ if aligned then latest = (floor(now / period1) + 1) * period1 end
 --@block state
 used, window_end = 0, latest
 --@block regular
-t >= 0 and t <= latest and old >= 0 and old <= most1 and t % 1 + old % 1 == 0
+t >= 0 and t <= latest and old >= 0 and old <= debt_max1 and t % 1 + old % 1 == 0
 --@block advance
 if t <= now or old == 0 then
     expires = @promised@
@@ -18,9 +18,9 @@ elseif t == latest or not aligned then
 end
 --@block available
 --@block fits
-used < full1
+used < debt_limit1
 --@block charge
-local times = repeats and min(repeats[@key@], full1 - used) or 1
+local times = repeats and min(repeats[@key@], debt_limit1 - used) or 1
 --@block lifetime
 local matters = window_end - now
 --@block moving

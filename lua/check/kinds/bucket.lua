@@ -15,7 +15,7 @@ do
 
     -- Returns the debt in the ticks of the rule; the fraction of a token is rounded up.
     local function in_ticks(i)
-        local from, to, largest = versions.ticks_per_token(own_num[i]), num[i], versions.most(i)
+        local from, to, largest = versions.ticks_per_token(own_num[i]), num[i], versions.debt_max(i)
         if from == to then return min(debt[i], largest) end
         local tokens = floor(debt[i] / from)
         if tokens > floor(largest / to) then return largest end
@@ -28,7 +28,7 @@ do
         local ahead = t[i] > now
         local elapsed = ahead and 0 or max(0, now_units - (u == 1 and t[i] or ceil(t[i] / u)))
         local owed = in_ticks(i)
-        if initial[i] >= 0 and elapsed - ceil(owed / den[i]) >= ceil(full[i] / den[i]) then
+        if initial[i] >= 0 and elapsed - ceil(owed / den[i]) >= ceil(debt_limit[i] / den[i]) then
             return kinds.start(i, now_units * u)
         end
         t[i] = now_units * u
@@ -40,15 +40,15 @@ do
         local u = unit[i]
         local now_units = u == 1 and now or floor(now / u)
         if own_num[i] == 0 then return kinds.start(i, now_units * u) end
-        if own_num[i] ~= num[i] or own_capacity[i] ~= marked[i] then
+        if own_num[i] ~= num[i] or own_capacity[i] ~= stored_capacity[i] then
             return advance_other(i, now_units, u)
         end
         local ahead = t[i] > now
         -- If no unit boundary is between, nothing has been repaid.
         local elapsed = ahead and 0 or max(0, now_units - (u == 1 and t[i] or ceil(t[i] / u)))
-        local owed = min(debt[i], most[i])
+        local owed = min(debt[i], debt_max[i])
         local recovers = ceil(owed / den[i])
-        if initial[i] >= 0 and elapsed - recovers >= ceil(full[i] / den[i]) then
+        if initial[i] >= 0 and elapsed - recovers >= ceil(debt_limit[i] / den[i]) then
             return kinds.start(i, now_units * u)
         end
         debt[i] = elapsed >= recovers and 0 or owed - elapsed * den[i]
@@ -57,7 +57,7 @@ do
     end
 
     local function available(i, amount)
-        local room = full[i] - debt[i]
+        local room = debt_limit[i] - debt[i]
         if amount <= capacity[i] and amount * num[i] <= room then return amount end
         return floor(room / num[i])
     end
@@ -81,7 +81,7 @@ do
     local function lifetime(i)
         local recovers = ceil(debt[i] / den[i]) * unit[i]
         if initial[i] < 0 then return recovers, SPARE * recovers end
-        return recovers + ceil(full[i] / den[i]) * unit[i]
+        return recovers + ceil(debt_limit[i] / den[i]) * unit[i]
     end
 
     local function is_full(i) return debt[i] == 0 and initial[i] < 0 end

@@ -1,13 +1,13 @@
--- The holders of places, the twin of src/core/slot_set.cpp, in a key of its own: a sorted set of
+-- The holders of slots, the twin of src/core/slot_set.cpp, in a key of its own: a sorted set of
 -- their ids by the end of their leases, and of '' by minus the last fencing token. Errors of its
 -- commands are raised, like those of logs.
 do
     local CONCURRENT = 10
-    local slot, lease -- the rule of the policy, of which a batch has one only
+    local rule, lease -- of the policy, of which a batch has one only
     for i = 1, rules do
-        if kind[i] == CONCURRENT then slot, lease = i, period[i] end
+        if kind[i] == CONCURRENT then rule, lease = i, period[i] end
     end
-    slots.exist = slot ~= nil
+    slots.exist = rule ~= nil
 
     -- Other batches need none of these functions, which take time to create.
     if slots.exist then
@@ -15,7 +15,7 @@ do
         local slot_key -- of the current key
         -- Whether acquires need memory beyond the limit, too: they are granted, or a log counts
         -- them.
-        local always_grows = shadow[slot]
+        local always_grows = shadow[rule]
         for i = 1, rules do always_grows = always_grows or counts_denied[i] end
 
         function slots.turn_to(key) slot_key = key end
@@ -45,18 +45,19 @@ do
             local held = id ~= TOKEN and holds(id)
             local holders = call('ZCOUNT', slot_key, '(' .. now_text, '+inf')
             local others = holders - (acquires and held and 1 or 0)
-            t[slot] = holders == 0 and 0 or end_of(1)
-            debt[slot] = others
-            local lacks_memory = acquires and (others < full[slot] or always_grows) and find_oom()
-            own_num[slot] = acquires and not lacks_memory and min(MOST, max(last_token() + 1, now))
+            t[rule] = holders == 0 and 0 or end_of(1)
+            debt[rule] = others
+            local grows = acquires and (others < debt_limit[rule] or always_grows)
+            local lacks_memory = grows and find_oom()
+            own_num[rule] = acquires and not lacks_memory and min(MOST, max(last_token() + 1, now))
                 or renews and held and max(1, last_token()) or 0
-            own_capacity[slot] = others < full[slot] and 0 or end_of(full[slot])
+            own_capacity[rule] = others < debt_limit[rule] and 0 or end_of(debt_limit[rule])
             return renews and held
         end
 
         -- Returns whether an acquire can be decided. If not, only this call fails: others for the
         -- key may be releases.
-        function slots.has_token() return own_num[slot] > 0 end
+        function slots.has_token() return own_num[rule] > 0 end
 
         -- Keeps the set until one lease after now: no lease ends later then.
         local function keep_set() keep(slot_key, lease) end
@@ -83,7 +84,7 @@ do
         function slots.add(id)
             keep_set()
             call('ZREMRANGEBYSCORE', slot_key, '0', now_text)
-            end_at(text_of('%d', -own_num[slot]), TOKEN, text_of('%d', now + lease), id)
+            end_at(text_of('%d', -own_num[rule]), TOKEN, text_of('%d', now + lease), id)
         end
 
         function slots.renew(id)
@@ -97,7 +98,7 @@ do
 
         function slots.empty() call('DEL', slot_key) end
 
-        -- An acquire takes one place, whatever its cost.
+        -- An acquire takes one slot, whatever its cost.
         local function available(i, amount) return own_capacity[i] == 0 and amount or -1 end
 
         -- Grants change the set only.

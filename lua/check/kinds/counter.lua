@@ -8,7 +8,7 @@ do
 
     local function advance_other(i)
         if not is_other(i) then
-            local current, length, largest = now < t[i], own_num[i], versions.most(i)
+            local current, length, largest = now < t[i], own_num[i], versions.debt_max(i)
             local previous = current and min(own_capacity[i], largest) or 0
             local used = (current or now - t[i] < length) and min(debt[i], largest) or 0
             if not current then t[i] = t[i] + length end
@@ -29,9 +29,9 @@ do
         local ends = (floor(now / p) + 1) * p
         local used, previous = 0, 0
         if own_num[i] ~= 0 and now < t[i] then
-            used, previous = min(debt[i], most[i]), min(own_capacity[i], most[i])
+            used, previous = min(debt[i], debt_max[i]), min(own_capacity[i], debt_max[i])
         elseif own_num[i] ~= 0 and now - t[i] < p then
-            previous = min(debt[i], most[i])
+            previous = min(debt[i], debt_max[i])
         end
         local moved = (used ~= 0 or previous ~= 0) and t[i] > ends
         t[i], debt[i], own_num[i], own_capacity[i] = ends, used, p, previous
@@ -41,7 +41,7 @@ do
     local function available(i, amount)
         if is_other(i) then return steps.available(i, amount) end
         local window_left = t[i] / unit[i] - floor(now / unit[i])
-        local space = (full[i] - debt[i]) * period[i] - own_capacity[i] * window_left
+        local space = (debt_limit[i] - debt[i]) * period[i] - own_capacity[i] * window_left
         return min(amount, floor(space / period[i]))
     end
 

@@ -80,8 +80,8 @@ if #sketched > 0 or all_or_nothing then
 
     -- own_num is the number of members if the call's is counted.
     local function available(i, amount)
-        if amount > 0 and own_num[i] <= full[i] then return amount end
-        return debt[i] <= full[i] and min(amount, 0) or -1
+        if amount > 0 and own_num[i] <= debt_limit[i] then return amount end
+        return debt[i] <= debt_limit[i] and min(amount, 0) or -1
     end
 
     local function charge(i) debt[i] = own_num[i] end

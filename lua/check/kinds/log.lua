@@ -157,9 +157,9 @@ if has_log or all_or_nothing then
                 gone[i] = weight_before(place[i])
                 debt[i] = max(0, min(total - gone[i], MOST_WEIGHT))
                 t[i] = debt[i] == 0 and 0 or min(newest, now)
-                local over = debt[i] + amount - full[i]
-                own_capacity[i] = amount > full[i] and 0 or fits_at(i, over)
-                own_num[i] = amount > full[i] and 0 or any and fits_at(i, over + denied) or 0
+                local over = debt[i] + amount - debt_limit[i]
+                own_capacity[i] = amount > debt_limit[i] and 0 or fits_at(i, over)
+                own_num[i] = amount > debt_limit[i] and 0 or any and fits_at(i, over + denied) or 0
             end
         end
     end

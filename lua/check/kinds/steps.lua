@@ -19,13 +19,13 @@ do
     local function advance_other(i)
         if own_capacity[i] < 0 then return false end -- it is at now
         local p, each, own = period[i] * unit[i], step[i], kind_of[i]
-        local owed = min(ceil(debt[i] / versions.ticks_per_token(own_num[i])), versions.most(i))
+        local owed = min(ceil(debt[i] / versions.ticks_per_token(own_num[i])), versions.debt_max(i))
         local first, following = first_boundary(i, own), own.next_boundary(i, now)
         local is_aligned_bucket = own.is_bucket and not own.starts_at_use
         local moved = first > (is_aligned_bucket and following + p or following)
         local steps = now < first and 0 or floor((now - first) / p) + 1
         local owed_steps = ceil(owed / each)
-        if initial[i] >= 0 and steps - owed_steps >= ceil(full[i] / each) then
+        if initial[i] >= 0 and steps - owed_steps >= ceil(debt_limit[i] / each) then
             return start(i)
         elseif steps >= owed_steps and initial[i] < 0 then
             start(i)
@@ -45,8 +45,10 @@ do
 
     local function advance(i)
         if own_num[i] == 0 then return start(i) end
-        if own_num[i] ~= num[i] or own_capacity[i] ~= marked[i] then return advance_other(i) end
-        local own, owed = kind_of[i], min(debt[i], most[i])
+        if own_num[i] ~= num[i] or own_capacity[i] ~= stored_capacity[i] then
+            return advance_other(i)
+        end
+        local own, owed = kind_of[i], min(debt[i], debt_max[i])
         local found, ahead = t[i], now < t[i]
         local steps, p = 0, period[i]
         if not own.starts_at_use then
@@ -60,7 +62,7 @@ do
         end
         local moved = ahead and t[i] ~= found
         local owed_steps = ceil(owed / step[i])
-        if initial[i] >= 0 and steps - owed_steps >= ceil(full[i] / step[i]) then
+        if initial[i] >= 0 and steps - owed_steps >= ceil(debt_limit[i] / step[i]) then
             return start(i)
         end
         debt[i] = steps >= owed_steps and 0 or owed - steps * step[i]
@@ -68,7 +70,7 @@ do
         return moved
     end
 
-    local function available(i, amount) return min(amount, full[i] - debt[i]) end
+    local function available(i, amount) return min(amount, debt_limit[i] - debt[i]) end
 
     local function charge(i, cost)
         if own_capacity[i] <= 0 or own_num[i] ~= num[i] then return versions.charge(i, cost) end
@@ -85,7 +87,7 @@ do
     end
 
     local function lifetime(i)
-        local fill = initial[i] < 0 and 0 or ceil(full[i] / step[i])
+        local fill = initial[i] < 0 and 0 or ceil(debt_limit[i] / step[i])
         return t[i] + (ceil(debt[i] / step[i]) + fill - 1) * period[i] * unit[i] - now
     end
 

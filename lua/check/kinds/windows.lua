@@ -50,7 +50,7 @@ do
         if counts and kind_of[i].starts_at_use then ends = min(t[i], ends) end
         local moved = counts and t[i] ~= ends
         t[i], debt[i], own_num[i], own_capacity[i] =
-            ends, counts and min(debt[i], most[i]) or 0, own, 1
+            ends, counts and min(debt[i], debt_max[i]) or 0, own, 1
         return moved
     end
 

@@ -2,7 +2,7 @@
 //
 // The generic cell rate algorithm, in its virtual scheduling form (ITU-T I.371), with the debt of a
 // bucket instead of a theoretical arrival time. Debt falls by `den` ticks per unit, never below 0.
-// A token adds `num` ticks, and is granted if the debt stays at most `full`.
+// A token adds `num` ticks, and is granted if the debt stays at most `debt_limit`.
 
 #pragma once
 
@@ -27,15 +27,16 @@ struct bucket : versioned<true> {
         });
         const auto num = ticks(us / unit);
         const auto den = r.count() / std::gcd(us / unit, r.count());
-        const auto full = r.capacity() * num;
-        check_recovery(where, ceil_div(full, den), unit);
+        const auto debt_limit = r.capacity() * num;
+        check_recovery(where, ceil_div(debt_limit, den), unit);
         return {.capacity = r.capacity(),
                 .num = num,
                 .den = den,
                 .unit = unit,
-                .full = full,
-                .most = versions::most_of_other(full, limits::max_repayment.count() / unit, den),
-                .marked = r.capacity()};
+                .debt_limit = debt_limit,
+                .debt_max = versions::debt_max_of_other(debt_limit,
+                                                        limits::max_repayment.count() / unit, den),
+                .stored_capacity = r.capacity()};
     }
 
     static rule rule_of(const compiled_rule& l) noexcept {
@@ -43,7 +44,7 @@ struct bucket : versioned<true> {
     }
 
     static int64_t full_recovery(const compiled_rule& l) noexcept {
-        return ceil_div(l.full, l.den) * l.unit;
+        return ceil_div(l.debt_limit, l.den) * l.unit;
     }
 
     static bool advance(const compiled_rule& l, rule_state& s, int64_t now) noexcept {
@@ -54,7 +55,7 @@ struct bucket : versioned<true> {
             return advance_other(l, s, now);
         const auto ahead = s.t > now;
         const auto elapsed = elapsed_units(l, s, now_units);
-        const auto debt = std::min(s.debt, l.most);
+        const auto debt = std::min(s.debt, l.debt_max);
         if (is_new_again(l, debt, elapsed, l.den))
             return start(l, s, now_units * l.unit);
         s.debt = versions::repaid(debt, elapsed, l.den);
@@ -64,14 +65,14 @@ struct bucket : versioned<true> {
 
     static int64_t available(const compiled_rule& l, const rule_state& s, int64_t amount,
                              int64_t now) noexcept {
-        if (amount <= l.capacity && amount * l.num <= l.full - s.debt) // without a division
+        if (amount <= l.capacity && amount * l.num <= l.debt_limit - s.debt) // without a division
             return amount;
         return available_of(amount, balance(l, s, now));
     }
 
     static int64_t wait_for(const compiled_rule& l, const rule_state& s, int64_t amount,
                             int64_t now) noexcept {
-        const auto room = l.full - s.debt;
+        const auto room = l.debt_limit - s.debt;
         const auto need = amount * l.num;
         return need <= room ? 0 : wait_of(ceil_div(need - room, l.den), l.unit, now);
     }
@@ -79,9 +80,9 @@ struct bucket : versioned<true> {
     static void charge(const compiled_rule& l, rule_state& s, int64_t cost,
                        int64_t /*now*/) noexcept {
         if (s.capacity <= 0) [[unlikely]]
-            return versions::owe(l, s, sum(l, s.debt, cost, l.most),
-                                 sum(l, versions::whole(s), cost, most_of_other(l)), true);
-        s.debt = sum(l, s.debt, cost, l.most);
+            return versions::owe(l, s, sum(l, s.debt, cost, l.debt_max),
+                                 sum(l, versions::whole(s), cost, debt_max_of_other(l)), true);
+        s.debt = sum(l, s.debt, cost, l.debt_max);
     }
 
     /// Charges as if at `at`, when the current debt will have been repaid that far.
@@ -89,14 +90,14 @@ struct bucket : versioned<true> {
                         int64_t at) noexcept {
         BOOST_ASSERT(at >= now);
         const auto wait = in_units(at, l.unit) - in_units(now, l.unit);
-        s.debt = std::max(s.debt, product_up_to(l.most, wait, l.den));
+        s.debt = std::max(s.debt, product_up_to(l.debt_max, wait, l.den));
         charge(l, s, cost, now);
-        if (s.debt > l.full)
+        if (s.debt > l.debt_limit)
             s.capacity = 0;
     }
 
     static int64_t balance(const compiled_rule& l, const rule_state& s, int64_t /*now*/) noexcept {
-        return floor_div(l.full - s.debt, l.num);
+        return floor_div(l.debt_limit - s.debt, l.num);
     }
 
     static int64_t reset_after(const compiled_rule& l, const rule_state& s, int64_t now) noexcept {
@@ -111,24 +112,25 @@ struct bucket : versioned<true> {
     }
 
     static int64_t delay_of(const compiled_rule& l, int64_t tokens) noexcept {
-        return ceil_div(product_up_to(l.full, tokens, l.num), l.den) * l.unit;
+        return ceil_div(product_up_to(l.debt_limit, tokens, l.num), l.den) * l.unit;
     }
 
     static int64_t lifetime(const compiled_rule& l, const rule_state& s, int64_t /*now*/) noexcept {
-        const auto fill = l.initial == starts_full ? 0 : ceil_div(l.full, l.den);
+        const auto fill = l.initial == starts_full ? 0 : ceil_div(l.debt_limit, l.den);
         return (ceil_div(s.debt, l.den) + fill) * l.unit;
     }
 
     static rule_state owing(const compiled_rule& l, int64_t duration, int64_t now) noexcept {
         return {.t = now,
-                .debt = product_up_to(l.most, (duration - 1) / l.unit + 1, l.den),
+                .debt = product_up_to(l.debt_max, (duration - 1) / l.unit + 1, l.den),
                 .num = l.num,
-                .capacity = l.marked};
+                .capacity = l.stored_capacity};
     }
 
   private:
-    static int64_t most_of_other(const compiled_rule& l) noexcept {
-        return versions::most_of_other(l.full, limits::max_repayment.count() / l.unit, l.den);
+    static int64_t debt_max_of_other(const compiled_rule& l) noexcept {
+        return versions::debt_max_of_other(l.debt_limit, limits::max_repayment.count() / l.unit,
+                                           l.den);
     }
 
     /// Returns the whole units since the state was stored; 0 if it is in the future.
@@ -148,7 +150,7 @@ struct bucket : versioned<true> {
     /// Returns the debt in the ticks of `l`; the fraction of a token is rounded up.
     static int64_t in_ticks(const compiled_rule& l, const rule_state& s) noexcept {
         const auto from = versions::ticks_per_token(s.num);
-        const auto most = most_of_other(l);
+        const auto most = debt_max_of_other(l);
         if (from == l.num)
             return std::min(s.debt, most);
         const auto tokens = s.debt / from;

@@ -31,19 +31,19 @@ struct concurrent : kind_base {
                        (lease == detail::no_duration ? std::string{}
                                                      : " (got " + std::to_string(lease) + " us)"));
         return {.capacity = r.count(),
-                .full = r.count(),
-                .most = limits::max_exact_integer,
+                .debt_limit = r.count(),
+                .debt_max = limits::max_exact_integer,
                 .period = lease,
                 .takes_one = true};
     }
 
-    /// An `acquire` takes one place, whatever its cost.
+    /// An `acquire` takes one slot, whatever its cost.
     static int64_t available(const compiled_rule&, const rule_state& s, int64_t amount,
                              int64_t /*now*/) noexcept {
         return s.capacity == 0 ? amount : nothing_fits;
     }
 
-    /// A place may be given back earlier.
+    /// A slot may be given back earlier.
     static int64_t wait_for(const compiled_rule&, const rule_state& s, int64_t /*amount*/,
                             int64_t now) noexcept {
         return until(s.capacity, now);
@@ -64,7 +64,7 @@ struct concurrent : kind_base {
         return 0;
     }
     static bool is_full(const compiled_rule&, const rule_state&) noexcept { return true; }
-    /// Shared states have no holders: no place is free until a time.
+    /// Shared states have no holders: no slot is free until a time.
     static rule_state owing(const compiled_rule&, int64_t duration, int64_t now) noexcept {
         return {.t = now + duration};
     }

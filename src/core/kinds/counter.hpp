@@ -30,8 +30,8 @@ struct counter : versioned<false> {
         return {.capacity = r.count(),
                 .num = steps_mark + us,
                 .unit = unit,
-                .full = r.count(),
-                .most = std::max(r.count(), max_ticks / period),
+                .debt_limit = r.count(),
+                .debt_max = std::max(r.count(), max_ticks / period),
                 .period = period,
                 .count = r.count()};
     }
@@ -46,10 +46,10 @@ struct counter : versioned<false> {
         auto used = int64_t{0};
         auto previous = int64_t{0};
         if (s.num != 0 && now < s.t) {
-            used = std::min(s.debt, l.most);
-            previous = std::min(s.capacity, l.most);
+            used = std::min(s.debt, l.debt_max);
+            previous = std::min(s.capacity, l.debt_max);
         } else if (s.num != 0 && now - s.t < period) {
-            previous = std::min(s.debt, l.most);
+            previous = std::min(s.debt, l.debt_max);
         }
         const auto counts = used != 0 || previous != 0;
         const auto moved = counts && s.t > end;
@@ -65,22 +65,22 @@ struct counter : versioned<false> {
     static int64_t wait_for(const compiled_rule& l, const rule_state& s, int64_t amount,
                             int64_t now) noexcept {
         if (is_other(s)) [[unlikely]]
-            return amount <= l.full - s.debt ? 0 : s.t - now;
+            return amount <= l.debt_limit - s.debt ? 0 : s.t - now;
         const auto left = left_of_window(l, s, now);
-        const auto above_used = l.full - s.debt - amount;
+        const auto above_used = l.debt_limit - s.debt - amount;
         if (s.capacity * left <= above_used * l.period)
             return 0;
         // In this window, as the weight of the previous one falls; else in the next window.
         if (above_used >= 0)
             return wait_of(left - above_used * l.period / s.capacity, l.unit, now);
-        return wait_of(left + l.period - (l.full - amount) * l.period / s.debt, l.unit, now);
+        return wait_of(left + l.period - (l.debt_limit - amount) * l.period / s.debt, l.unit, now);
     }
 
     static void charge(const compiled_rule& l, rule_state& s, int64_t cost,
                        int64_t /*now*/) noexcept {
         if (is_other(s)) [[unlikely]]
             return steps::charge_other(l, s, cost);
-        s.debt = sum_up_to(l.most, s.debt, cost, 1);
+        s.debt = sum_up_to(l.debt_max, s.debt, cost, 1);
     }
 
     static void refund(const compiled_rule& l, rule_state& s, int64_t cost) noexcept {
@@ -90,7 +90,7 @@ struct counter : versioned<false> {
     }
 
     static int64_t balance(const compiled_rule& l, const rule_state& s, int64_t now) noexcept {
-        return is_other(s) ? l.full - s.debt : floor_div(room(l, s, now), l.period);
+        return is_other(s) ? l.debt_limit - s.debt : floor_div(room(l, s, now), l.period);
     }
 
     static int64_t reset_after(const compiled_rule& l, const rule_state& s, int64_t now) noexcept {
@@ -121,9 +121,9 @@ struct counter : versioned<false> {
         const auto end = at_multiples::next(l, now);
         const auto fades = now + duration <= end;
         return {.t = end,
-                .debt = fades ? 0 : l.most,
+                .debt = fades ? 0 : l.debt_max,
                 .num = l.period * l.unit,
-                .capacity = fades ? l.most : 0};
+                .capacity = fades ? l.debt_max : 0};
     }
 
     static rule_state stricter(const compiled_rule& l, const rule_state& a,
@@ -152,11 +152,11 @@ struct counter : versioned<false> {
     /// twice the limit is lost.
     static rule_state stricter_of_both(const compiled_rule& l, rule_state own,
                                        rule_state other) noexcept {
-        if (own.debt == 0 && own.capacity <= l.full) {
+        if (own.debt == 0 && own.capacity <= l.debt_limit) {
             other.debt = std::max(other.debt, own.capacity);
             return other;
         }
-        own.debt = std::max(own.debt, std::min(other.debt, l.most));
+        own.debt = std::max(own.debt, std::min(other.debt, l.debt_max));
         return own;
     }
 
@@ -165,7 +165,7 @@ struct counter : versioned<false> {
             const auto is_current = now < s.t;
             const auto length = s.num;
             const auto counts = is_current || now - s.t < length;
-            const auto most = steps::most_of_other(l);
+            const auto most = steps::debt_max_of_other(l);
             const auto previous = is_current ? std::min(s.capacity, most) : 0;
             const auto used = counts ? std::min(s.debt, most) : 0;
             s = {.t = is_current ? s.t : s.t + length,
@@ -187,7 +187,7 @@ struct counter : versioned<false> {
 
     /// Returns the part of limit * P that is not used. Each product is below 2^53.
     static int64_t room(const compiled_rule& l, const rule_state& s, int64_t now) noexcept {
-        return (l.full - s.debt) * l.period - s.capacity * left_of_window(l, s, now);
+        return (l.debt_limit - s.debt) * l.period - s.capacity * left_of_window(l, s, now);
     }
 };
 

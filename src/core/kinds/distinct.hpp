@@ -31,8 +31,8 @@ struct distinct : kind_base {
     /// A member is counted once, whatever the cost of the call.
     static int64_t available(const compiled_rule& l, const rule_state& s, int64_t amount,
                              int64_t /*now*/) noexcept {
-        const auto counts = amount > 0 && s.num <= l.full;
-        return available_of(amount, counts ? amount : s.debt <= l.full ? 0 : nothing_fits);
+        const auto counts = amount > 0 && s.num <= l.debt_limit;
+        return available_of(amount, counts ? amount : s.debt <= l.debt_limit ? 0 : nothing_fits);
     }
 
     static int64_t wait_for(const compiled_rule& l, const rule_state& s, int64_t amount,

@@ -40,12 +40,12 @@ struct kind_base {
     }
     static int64_t available(const compiled_rule& l, const rule_state& s, int64_t amount,
                              int64_t /*now*/) noexcept {
-        return available_of(amount, l.full - s.debt);
+        return available_of(amount, l.debt_limit - s.debt);
     }
     static void refund(const compiled_rule&, rule_state&, int64_t /*cost*/) noexcept {}
     static void fold(const compiled_rule&, rule_state&) noexcept {}
     static int64_t balance(const compiled_rule& l, const rule_state& s, int64_t /*now*/) noexcept {
-        return l.full - s.debt;
+        return l.debt_limit - s.debt;
     }
     static int64_t lease_time(const compiled_rule&, int64_t /*reset_after*/,
                               int64_t /*now*/) noexcept {
@@ -97,7 +97,10 @@ struct versioned : kind_base {
 
     /// Makes the state that a new key has at `t`. Returns whether it must be stored.
     static bool start(const compiled_rule& l, rule_state& s, int64_t t) noexcept {
-        s = {.t = t, .debt = std::max<int64_t>(l.initial, 0), .num = l.num, .capacity = l.marked};
+        s = {.t = t,
+             .debt = std::max<int64_t>(l.initial, 0),
+             .num = l.num,
+             .capacity = l.stored_capacity};
         return l.initial != starts_full;
     }
 
@@ -105,7 +108,8 @@ struct versioned : kind_base {
     /// repaid, as many steps have passed as an empty bucket takes to fill.
     static bool is_new_again(const compiled_rule& l, int64_t debt, int64_t steps,
                              int64_t each) noexcept {
-        return l.initial != starts_full && steps - ceil_div(debt, each) >= ceil_div(l.full, each);
+        return l.initial != starts_full &&
+               steps - ceil_div(debt, each) >= ceil_div(l.debt_limit, each);
     }
 };
 

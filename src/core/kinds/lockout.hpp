@@ -2,7 +2,7 @@
 //
 // A lockout denies every call for a time: after a grant (`prevent_duplicate`), after `block`, and
 // after the first call of `once`. The state is a `debt` of microseconds since `t`. A lockout does
-// not limit an amount: it is in the slot behind the rules, and evaluate.cpp reads its duration.
+// not limit an amount: it is the limit behind the rules, and evaluate.cpp reads its duration.
 
 #pragma once
 
@@ -22,7 +22,7 @@ struct lockout : kind_base {
                        (period == detail::no_duration
                             ? std::string{}
                             : " (got " + std::to_string(period) + " us)"));
-        return {.capacity = 1, .full = 1, .most = period, .period = period};
+        return {.capacity = 1, .debt_limit = 1, .debt_max = period, .period = period};
     }
 
     static bool advance(const compiled_rule& l, rule_state& s, int64_t now) noexcept {

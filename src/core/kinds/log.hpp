@@ -23,8 +23,8 @@ struct log : kind_base {
                        std::to_string(limits::max_log_events) + " (got " +
                        std::to_string(r.count()) + ")");
         return {.capacity = r.count(),
-                .full = r.count(),
-                .most = event_log::max_weight,
+                .debt_limit = r.count(),
+                .debt_max = event_log::max_weight,
                 .period = period_of(where, r),
                 .counts_denied = r.counts_denied()};
     }
@@ -40,7 +40,7 @@ struct log : kind_base {
     }
 
     static void charge(const compiled_rule& l, rule_state& s, int64_t cost, int64_t now) noexcept {
-        s.debt = sum_up_to(l.most, s.debt, cost, 1);
+        s.debt = sum_up_to(l.debt_max, s.debt, cost, 1);
         s.t = now;
     }
 

@@ -54,16 +54,16 @@ struct repaid_in_steps : versioned<IsBucket> {
                        int64_t /*now*/) noexcept {
         if (s.capacity <= 0 || s.num != l.num) [[unlikely]]
             return charge_other(l, s, cost);
-        s.debt = sum_up_to(l.most, s.debt, cost, 1);
+        s.debt = sum_up_to(l.debt_max, s.debt, cost, 1);
     }
 
     static void charge_other(const compiled_rule& l, rule_state& s, int64_t cost) noexcept {
-        versions::owe(l, s, sum_up_to(l.most, s.debt, cost, 1),
-                      sum_up_to(most_of_other(l), versions::whole(s), cost, 1), IsBucket);
+        versions::owe(l, s, sum_up_to(l.debt_max, s.debt, cost, 1),
+                      sum_up_to(debt_max_of_other(l), versions::whole(s), cost, 1), IsBucket);
     }
 
     static int64_t lifetime(const compiled_rule& l, const rule_state& s, int64_t now) noexcept {
-        const auto fill = l.initial == starts_full ? 0 : ceil_div(l.full, l.count);
+        const auto fill = l.initial == starts_full ? 0 : ceil_div(l.debt_limit, l.count);
         return s.t + (ceil_div(s.debt, l.count) + fill - 1) * whole_period(l) - now;
     }
 
@@ -73,7 +73,7 @@ struct repaid_in_steps : versioned<IsBucket> {
         if (s.capacity < 0) // already advanced to now
             return false;
         const auto tokens = ceil_div(s.debt, versions::ticks_per_token(s.num));
-        const auto owed = std::min(tokens, most_of_other(l));
+        const auto owed = std::min(tokens, debt_max_of_other(l));
         const auto first = first_boundary(l, s, now);
         const auto next = Boundaries::next(l, now);
         const auto moved = first > (is_aligned_bucket ? Boundaries::next(l, next) : next);
@@ -91,9 +91,9 @@ struct repaid_in_steps : versioned<IsBucket> {
         return moved;
     }
 
-    static int64_t most_of_other(const compiled_rule& l) noexcept {
-        return versions::most_of_other(l.full, limits::max_repayment.count() / whole_period(l),
-                                       l.count);
+    static int64_t debt_max_of_other(const compiled_rule& l) noexcept {
+        return versions::debt_max_of_other(
+            l.debt_limit, limits::max_repayment.count() / whole_period(l), l.count);
     }
 
   protected:
@@ -145,12 +145,12 @@ struct stepped : repaid_in_steps<Boundaries, true> {
         check_recovery(where, ceil_div(r.capacity(), r.count()), period);
         return {.capacity = r.capacity(),
                 .num = steps_mark + period,
-                .full = r.capacity(),
-                .most = versions::most_of_other(r.capacity(),
-                                                limits::max_repayment.count() / period, r.count()),
+                .debt_limit = r.capacity(),
+                .debt_max = versions::debt_max_of_other(
+                    r.capacity(), limits::max_repayment.count() / period, r.count()),
                 .period = period,
                 .count = r.count(),
-                .marked = r.capacity()};
+                .stored_capacity = r.capacity()};
     }
 
     static rule rule_of(const compiled_rule& l) noexcept {
@@ -158,7 +158,7 @@ struct stepped : repaid_in_steps<Boundaries, true> {
     }
 
     static int64_t full_recovery(const compiled_rule& l) noexcept {
-        return ceil_div(l.full, l.count) * l.period;
+        return ceil_div(l.debt_limit, l.count) * l.period;
     }
 
     static bool advance(const compiled_rule& l, rule_state& s, int64_t now) noexcept {
@@ -178,7 +178,7 @@ struct stepped : repaid_in_steps<Boundaries, true> {
             steps = (now - s.t) / l.period + 1;
             s.t += steps * l.period;
         }
-        const auto debt = std::min(s.debt, l.most);
+        const auto debt = std::min(s.debt, l.debt_max);
         if (base::is_new_again(l, debt, steps, l.count))
             return base::start(l, s, now);
         const auto moved = ahead && s.t != found;
@@ -190,7 +190,7 @@ struct stepped : repaid_in_steps<Boundaries, true> {
 
     static int64_t wait_for(const compiled_rule& l, const rule_state& s, int64_t amount,
                             int64_t now) noexcept {
-        const auto over = amount - (l.full - s.debt);
+        const auto over = amount - (l.debt_limit - s.debt);
         return over <= 0 ? 0 : s.t + (ceil_div(over, l.count) - 1) * l.period - now;
     }
 
@@ -201,9 +201,9 @@ struct stepped : repaid_in_steps<Boundaries, true> {
     /// If `now` is a boundary, a count returns at `now` too.
     static rule_state owing(const compiled_rule& l, int64_t duration, int64_t now) noexcept {
         return {.t = now,
-                .debt = product_up_to(l.most, (duration - 1) / l.period + 2, l.count),
+                .debt = product_up_to(l.debt_max, (duration - 1) / l.period + 2, l.count),
                 .num = l.num,
-                .capacity = l.marked};
+                .capacity = l.stored_capacity};
     }
 };
 

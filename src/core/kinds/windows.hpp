@@ -36,13 +36,16 @@ struct windowed : repaid_in_steps<Boundaries, false> {
         const auto next = Boundaries::next(l, now);
         const auto end = Boundaries::starts_at_use && counts ? std::min(s.t, next) : next;
         const auto moved = counts && s.t != end;
-        s = {.t = end, .debt = counts ? std::min(s.debt, l.most) : 0, .num = l.num, .capacity = 1};
+        s = {.t = end,
+             .debt = counts ? std::min(s.debt, l.debt_max) : 0,
+             .num = l.num,
+             .capacity = 1};
         return moved;
     }
 
     static int64_t wait_for(const compiled_rule& l, const rule_state& s, int64_t amount,
                             int64_t now) noexcept {
-        return amount <= l.full - s.debt ? 0 : s.t - now;
+        return amount <= l.debt_limit - s.debt ? 0 : s.t - now;
     }
 
     static int64_t reset_after(const compiled_rule&, const rule_state& s, int64_t now) noexcept {
@@ -57,7 +60,7 @@ struct windowed : repaid_in_steps<Boundaries, false> {
     /// Returns a debt above the limit, so that not even a cost of 0 fits. A window cannot owe for
     /// longer than its period.
     static rule_state owing(const compiled_rule& l, int64_t duration, int64_t now) noexcept {
-        return {.t = now + duration, .debt = l.full + 1, .num = l.num, .capacity = 1};
+        return {.t = now + duration, .debt = l.debt_limit + 1, .num = l.num, .capacity = 1};
     }
 };
 

@@ -46,7 +46,7 @@ void map_finder::request() noexcept {
     wait();
 }
 
-bool map_finder::may_connect(const host_port& node) {
+bool map_finder::admit(const host_port& node) {
     if (may_connect_(node))
         return true;
     problems_.note_own(errc::unavailable, phase::resolve,
@@ -94,7 +94,7 @@ void map_finder::wait() noexcept {
     if (is_closed_)
         return;
     const auto at = refresh_.wake_at();
-    if (!timer_.rings_by(at))
+    if (!timer_.expires_by(at))
         timer_.set(at, life_.lock());
 }
 
@@ -103,12 +103,12 @@ void map_finder::give_up() {
     connection_.problems().note_own(errc::unavailable, connection_.reached(),
                                     "no map of the cluster: the node is silent for too long", {});
     end_query();
-    tell(errc::unavailable);
+    notify_owner(errc::unavailable);
 }
 
 void map_finder::end_query() {
     query_ = 0;
-    connection_.rest();
+    connection_.suspend();
     (void)connection_.take_events(); // its end is no failure
 }
 
@@ -117,14 +117,14 @@ void map_finder::fail_query() {
     const auto error = connection_.error();
     refresh_.on_failure(query_, detail::steady_now());
     end_query();
-    tell(is_refusal(error) ? error : errc::unavailable);
+    notify_owner(is_refusal(error) ? error : errc::unavailable);
     wait();
 }
 
 void map_finder::on_events() {
     const auto happened = connection_.take_events();
     if (happened.ready)
-        refresh_.came_further(connection_.now());
+        refresh_.note_progress(connection_.now());
     if (happened.lost && query_ != 0)
         fail_query();
     try {
@@ -147,7 +147,7 @@ void map_finder::take(map_requests::answer answer) {
                                      .phase = phase::reply,
                                      .text = "no map of the cluster: " + answer.slots.problem});
         refresh_.on_failure(number, now);
-        tell(code);
+        notify_owner(code);
         return wait();
     }
     using enum map_refresh::outcome;
@@ -165,7 +165,7 @@ void map_finder::take(map_requests::answer answer) {
 }
 
 /// Tells the owner why there is no map.
-void map_finder::tell(errc why) {
+void map_finder::notify_owner(errc why) {
     if (!has_map())
         owner_.on_no_map(why);
 }

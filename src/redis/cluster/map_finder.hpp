@@ -62,7 +62,7 @@ class map_finder final : private connection_user {
     void request() noexcept;
     /// Returns whether a node may be connected to. If not, reports that, and requests a map:
     /// another node may serve its slots by now.
-    [[nodiscard]] bool may_connect(const host_port& node);
+    [[nodiscard]] bool admit(const host_port& node);
     /// Called when a node replied MOVED: `owner.on_map` is not called. Returns whether the map has
     /// changed.
     bool apply_moved(std::uint16_t slot, const host_port& to);
@@ -77,7 +77,7 @@ class map_finder final : private connection_user {
     void end_query();
     void give_up();
     void take(map_requests::answer answer);
-    void tell(errc why);
+    void notify_owner(errc why);
 
     detail::thread_lock& lock_;
     error_sink& problems_;

@@ -22,7 +22,7 @@ constexpr std::int64_t pause_part = 24;
 
 map_refresh::map_refresh(map_refresh_settings settings, std::vector<host_port> seeds)
     : settings_(settings), seeds_(std::move(seeds)), patience_(settings.reply_timeout),
-      random_(settings.seed), turn_(random_()) {
+      random_(settings.seed), rotation_(random_()) {
     BOOST_ASSERT(!seeds_.empty());
 }
 
@@ -53,7 +53,7 @@ std::optional<map_refresh::query> map_refresh::wake(std::int64_t now) {
     }
     asked_ = query{*node, ++queries_};
     asked_at_ = progress_at_ = now;
-    ++turn_;
+    ++rotation_;
     is_requested_ = false;
     return asked_;
 }
@@ -61,7 +61,7 @@ std::optional<map_refresh::query> map_refresh::wake(std::int64_t now) {
 /// Returns the next of these nodes that has not failed; nullptr if all have.
 const host_port* map_refresh::next_of(std::span<const host_port> nodes) const {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const auto& node = nodes[(turn_ + i) % nodes.size()];
+        const auto& node = nodes[(rotation_ + i) % nodes.size()];
         if (!failed_.contains(node))
             return &node;
     }

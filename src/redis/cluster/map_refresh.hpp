@@ -118,7 +118,7 @@ class map_refresh {
                      std::int64_t now, std::vector<std::string> ids = {});
     /// Called when the node that is asked has accepted the connection: its reply may take as long
     /// again.
-    void came_further(std::int64_t now) noexcept { progress_at_ = now; }
+    void note_progress(std::int64_t now) noexcept { progress_at_ = now; }
     /// Called when a node could not be asked, or its reply was not a map.
     void on_failure(std::uint64_t number, std::int64_t now) noexcept;
 
@@ -156,7 +156,7 @@ class map_refresh {
     bool has_doubt_ = false; ///< since all nodes failed or a map was taken, one was not
     bool takes_any_ = false; ///< all nodes were asked, and none had a better map
     std::minstd_rand random_;
-    std::size_t turn_; ///< the position in the rotation
+    std::size_t rotation_; ///< the position in the rotation
 };
 
 } // namespace colimit::redis

@@ -36,7 +36,7 @@ std::optional<redirection> read_redirection(std::string_view text, std::string_v
     const auto name = take_word(text);
     const auto kind = name ? kind_named(*name) : std::nullopt;
     const auto number = kind ? take_word(text) : std::nullopt;
-    const auto slot = number ? detail::read_decimal(*number, slot_count - 1) : std::nullopt;
+    const auto slot = number ? detail::read_decimal(*number, hash_slot_count - 1) : std::nullopt;
     const auto colon = text.rfind(':');
     if (!slot || colon == std::string_view::npos)
         return std::nullopt;

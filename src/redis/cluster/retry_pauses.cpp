@@ -65,7 +65,7 @@ void retry_pauses::hurry_all(std::int64_t now) noexcept {
     }
 }
 
-bool retry_pauses::refuses(subject of, std::int64_t now) {
+bool retry_pauses::try_refuse(subject of, std::int64_t now) {
     const auto at = states_.find(of);
     if (at == states_.end() || !at->second.is_open)
         return false;

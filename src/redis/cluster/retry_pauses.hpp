@@ -54,8 +54,8 @@ class retry_pauses {
     /// The same for all. Forgets those of which nothing was rejected for a long time.
     void hurry_all(std::int64_t now) noexcept;
 
-    /// Returns whether a call ends at once. If not, and it is open, this call is the attempt.
-    [[nodiscard]] bool refuses(subject of, std::int64_t now);
+    /// Returns true if a call ends at once. If not, and it is open, this call is the attempt.
+    [[nodiscard]] bool try_refuse(subject of, std::int64_t now);
     [[nodiscard]] bool is_open(subject of) const noexcept;
     /// Returns whether batches wait.
     [[nodiscard]] bool is_pausing(subject of, std::int64_t now) const noexcept;

@@ -18,7 +18,7 @@ void join(std::vector<slot_map::range>& ranges) {
     std::ranges::sort(ranges, {}, &slot_map::range::first);
     auto joined = std::size_t{0};
     for (const auto& r : ranges) {
-        BOOST_ASSERT(r.first <= r.last && r.last < slot_count);
+        BOOST_ASSERT(r.first <= r.last && r.last < hash_slot_count);
         BOOST_ASSERT(joined == 0 || ranges[joined - 1].last < r.first);
         if (joined > 0 && ranges[joined - 1].master == r.master &&
             ranges[joined - 1].last + 1 == r.first)
@@ -34,7 +34,7 @@ void join(std::vector<slot_map::range>& ranges) {
 slot_map::slot_map(std::vector<host_port> masters, std::vector<host_port> replicas,
                    std::vector<range> ranges)
     : replicas_(std::move(replicas)), ranges_(std::move(ranges)) {
-    BOOST_ASSERT(masters.size() <= slot_count + 1);
+    BOOST_ASSERT(masters.size() <= hash_slot_count + 1);
     auto serves = std::vector<bool>(masters.size());
     for (const auto& r : ranges_)
         serves[r.master] = true;
@@ -63,7 +63,7 @@ slot_map::slot_map(std::vector<host_port> masters, std::vector<host_port> replic
 }
 
 std::optional<std::size_t> slot_map::master_of(std::uint16_t slot) const noexcept {
-    BOOST_ASSERT(slot < slot_count);
+    BOOST_ASSERT(slot < hash_slot_count);
     const auto after = std::ranges::upper_bound(ranges_, slot, {}, &range::first);
     if (after == ranges_.begin() || std::prev(after)->last < slot)
         return std::nullopt;

@@ -27,7 +27,7 @@ class slot_map {
     /// Consecutive slots of one master.
     struct range {
         std::uint16_t first;
-        std::uint16_t last;   ///< at least `first`, below `slot_count`
+        std::uint16_t last;   ///< at least `first`, below `hash_slot_count`
         std::uint16_t master; ///< its index
 
         friend bool operator==(const range&, const range&) = default;

@@ -55,7 +55,7 @@ class reader {
         const auto& all = reply_.first();
         if (all.kind != resp::kind::array)
             return fail(expected("an array of ranges", all.kind));
-        if (all.size > slot_count)
+        if (all.size > hash_slot_count)
             return fail(std::to_string(all.size) + " ranges, more than 16384");
         for (std::uint32_t i = 1; i <= all.size; ++i) {
             if (!read_range()) {
@@ -123,7 +123,7 @@ class reader {
         const auto& slot = take();
         if (slot.kind != resp::kind::integer)
             fail(expected("a slot", slot.kind));
-        else if (slot.integer < 0 || slot.integer >= std::int64_t{slot_count})
+        else if (slot.integer < 0 || slot.integer >= std::int64_t{hash_slot_count})
             fail("slot " + std::to_string(slot.integer) + " is not 0 to 16383");
         else
             return static_cast<std::uint16_t>(slot.integer);
@@ -226,7 +226,7 @@ class reader {
     std::string left_out_; ///< why the last node without an address has none
     std::string unusable_; ///< the first such reason, with its range
     std::vector<slot_map::range> ranges_;
-    std::bitset<slot_count> owned_;
+    std::bitset<hash_slot_count> owned_;
     std::string problem_;
 };
 

@@ -29,7 +29,7 @@ inline constexpr resp::reply_bounds map_bounds{.nodes = 1'000'000, .bytes = 32'0
 
 /// The largest number of replicas in a map: as many as there can be masters. Clusters of more than
 /// two thousand nodes are not known to work.
-inline constexpr std::size_t most_replicas = slot_count;
+inline constexpr std::size_t most_replicas = hash_slot_count;
 
 struct slot_map_result {
     std::optional<slot_map> map = {};

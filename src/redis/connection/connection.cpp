@@ -19,8 +19,8 @@ namespace {
 /// connection is replaced.
 constexpr std::int64_t min_silence = 2'000'000;
 
-/// The longest time for which the replies of a server that is left are awaited.
-constexpr std::int64_t longest_farewell = 50'000;
+/// The longest time for which a connection that is drained awaits its replies.
+constexpr std::int64_t max_drain_time = 50'000;
 
 } // namespace
 
@@ -72,7 +72,7 @@ void connection::perform(action what) {
     case action::nothing:
         return;
     case action::connect:
-        is_provoked_ = false;
+        is_plaintext_probed_ = false;
         if (next_address_) {
             stream_.set_address(*next_address_);
             breaker_.forget();
@@ -104,7 +104,7 @@ void connection::on_connect(std::uint64_t connection, error_code ec) {
     in_.clear();
     decoder_.reset();
     liveness_.connected();
-    session_.came_further(now_);
+    session_.note_progress(now_);
     attempt([this] { perform(session_.connected()); });
     if (is_current(connection))
         attempt([this] { start_read(); });
@@ -133,7 +133,7 @@ void connection::serve() {
 }
 
 void connection::lose(recovery why, errc error) {
-    stream_.leave_address();
+    stream_.demote_address();
     perform(is_moving() ? session_.moved(now_) : session_.lost(now_, why, error));
 }
 
@@ -148,7 +148,7 @@ void connection::disconnect() {
     is_writing_ = false;
     liveness_.disconnected();
     breaker_.lose_connection();
-    if (!std::exchange(is_leaving_, false))
+    if (!std::exchange(is_draining_, false))
         breaker_.on_failure(now_);
     requests_.lose_connection(handed_);
     log_disconnected();
@@ -168,18 +168,18 @@ void connection::move_to(address where) {
         breaker_.forget(); // of the former server; calls come before the connection begins
         return open();
     }
-    if (!is_leaving_)
-        begin_leaving(recovery::reconnect);
+    if (!is_draining_)
+        start_draining(recovery::reconnect);
     if (!is_ready() || !owes_reply())
-        leave();
+        finish_draining();
     set_timer();
 }
 
-void connection::rest() {
+void connection::suspend() {
     read_clock();
-    is_leaving_ = true; // its end says nothing about the server
-    perform(session_.rest());
-    is_leaving_ = false; // there was no connection
+    is_draining_ = true; // its end says nothing about the server
+    perform(session_.suspend());
+    is_draining_ = false; // there was no connection
     set_timer();
 }
 
@@ -204,18 +204,18 @@ void connection::stop_counting() {
 
 /// Sends nothing more. The replies that the server owes are awaited for a moment, as calls whose
 /// replies are lost have an unknown outcome.
-void connection::begin_leaving(recovery why) {
-    is_leaving_ = true;
-    left_for_ = why;
-    leave_by_ = now_ + std::min(timeout_ / 4, longest_farewell);
+void connection::start_draining(recovery why) {
+    is_draining_ = true;
+    drain_reason_ = why;
+    drain_until_ = now_ + std::min(timeout_ / 4, max_drain_time);
 }
 
-void connection::leave() {
+void connection::finish_draining() {
     attempt([this] {
         if (!next_address_)
-            return lose(left_for_);
+            return lose(drain_reason_);
         perform(session_.moved(now_));
-        is_leaving_ = false; // there was no connection
+        is_draining_ = false; // there was no connection
     });
 }
 
@@ -358,13 +358,13 @@ bool connection::read_reply(std::string_view bytes) {
     const auto is_pong = liveness_.is_ping_owed() || breaker_.is_probing();
     const auto needs = is_pong ? read_pong(bytes) : read_answer(bytes);
     const auto may_wait = needs == recovery::leave_read_only || needs == recovery::leave_unloaded;
-    if (!is_leaving_ && may_wait && (may_move_ || needs == recovery::leave_unloaded))
-        begin_leaving(needs);
+    if (!is_draining_ && may_wait && (may_move_ || needs == recovery::leave_unloaded))
+        start_draining(needs);
     const auto is_usable = needs < recovery::reconnect;
-    if (is_leaving_ && (is_usable || may_wait)) {
+    if (is_draining_ && (is_usable || may_wait)) {
         if (!owes_reply())
-            leave();
-        return is_leaving_;
+            finish_draining();
+        return is_draining_;
     }
     if (is_usable)
         return true;

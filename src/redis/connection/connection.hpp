@@ -104,7 +104,7 @@ class connection final : private stream_events {
     void move_to(address where);
     /// Closes the connection, until `move_to` is called. No call is lost if no reply is expected.
     /// There are events afterwards, as perhaps after the functions before and after this one.
-    void rest();
+    void suspend();
     /// Ends calls that wait for an address with this error, or lets them wait again if it is
     /// `errc::unavailable`. There is no connection yet.
     void await_address(errc why);
@@ -144,7 +144,7 @@ class connection final : private stream_events {
     }
     /// Returns whether `flush` sends requests, or probes the server.
     [[nodiscard]] bool may_write() const noexcept {
-        return !is_writing_ && is_ready() && !is_leaving_;
+        return !is_writing_ && is_ready() && !is_draining_;
     }
     [[nodiscard]] bool is_refused() const noexcept { return session_.is_refused(); }
     [[nodiscard]] bool is_breaker_open() const noexcept { return breaker_.is_open(); }
@@ -191,12 +191,12 @@ class connection final : private stream_events {
     void send_handshake();
     void serve();
     void disconnect();
-    void begin_leaving(recovery why);
-    void leave();
+    void start_draining(recovery why);
+    void finish_draining();
     void lose(recovery why, errc error = errc::unavailable);
     void lose(error_code why);
-    /// Returns whether the connection is left for another address: its end says nothing about that.
-    [[nodiscard]] bool is_moving() const noexcept { return is_leaving_ && next_address_; }
+    /// Returns whether the connection ends for another address: its end says nothing about that.
+    [[nodiscard]] bool is_moving() const noexcept { return is_draining_ && next_address_; }
 
     void start_write();
     void start_read() { stream_.read_some(self(), in_.prepare()); }
@@ -228,7 +228,7 @@ class connection final : private stream_events {
     [[nodiscard]] std::int64_t silence_ends() const noexcept;
     [[nodiscard]] std::int64_t probe_due() const noexcept;
     [[nodiscard]] std::int64_t ping_due() const noexcept;
-    [[nodiscard]] std::int64_t provoke_at() const noexcept;
+    [[nodiscard]] std::int64_t plaintext_probe_due() const noexcept;
     [[nodiscard]] std::int64_t next_event() const noexcept;
     [[nodiscard]] stream::listener self() {
         return {life_.lock(), static_cast<stream_events*>(this)};
@@ -253,10 +253,10 @@ class connection final : private stream_events {
     connection_events events_;
     std::int64_t user_event_ = never;
 
-    std::optional<address> next_address_;     ///< to which the next attempt connects
-    bool is_leaving_ = false;                 ///< the connection ends when no reply is outstanding
-    std::int64_t leave_by_ = 0;               ///< or at this time
-    recovery left_for_ = recovery::reconnect; ///< why, if there is no next address
+    std::optional<address> next_address_; ///< to which the next attempt connects
+    bool is_draining_ = false;            ///< the connection ends when no reply is outstanding
+    std::int64_t drain_until_ = 0;        ///< or at this time
+    recovery drain_reason_ = recovery::reconnect; ///< why, if there is no next address
 
     std::string out_;             ///< being written
     std::uint64_t handed_ = 0;    ///< bytes passed to the socket on this connection
@@ -269,7 +269,7 @@ class connection final : private stream_events {
     read_buffer in_;
 
     liveness liveness_;
-    bool is_provoked_ = false; ///< on this connection
+    bool is_plaintext_probed_ = false; ///< on this connection
     detail::deadline_timer timer_;
     arrival_check arrivals_;
     detail::handler_memory check_memory_;

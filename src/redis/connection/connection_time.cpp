@@ -19,7 +19,7 @@ bool connection::owes_reply() const noexcept {
 }
 
 bool connection::is_idle() const noexcept {
-    return is_ready() && !is_writing_ && !is_leaving_ && !owes_reply();
+    return is_ready() && !is_writing_ && !is_draining_ && !owes_reply();
 }
 
 /// Probes the server, if that is due and no reply is outstanding, which would be a probe itself.
@@ -72,16 +72,17 @@ std::int64_t connection::ping_due() const noexcept {
 }
 
 /// Returns when to test whether a server at a `rediss://` address is silent for lack of TLS.
-std::int64_t connection::provoke_at() const noexcept {
-    const auto may_provoke =
-        session_.state() == session_state::connecting && stream_.where().tls && !is_provoked_;
-    return may_provoke ? session_.suspicious_at() : never;
+std::int64_t connection::plaintext_probe_due() const noexcept {
+    const auto may_probe = session_.state() == session_state::connecting && stream_.where().tls &&
+                           !is_plaintext_probed_;
+    return may_probe ? session_.plaintext_probe_at() : never;
 }
 
 std::int64_t connection::next_event() const noexcept {
     return std::min({requests_.next_deadline().value_or(never), session_.wake_at().value_or(never),
                      silence_ends(), probe_due(), breaker_.probe_late_at().value_or(never),
-                     ping_due(), provoke_at(), is_leaving_ ? leave_by_ : never, user_event_});
+                     ping_due(), plaintext_probe_due(), is_draining_ ? drain_until_ : never,
+                     user_event_});
 }
 
 void connection::log_disconnected() const noexcept {
@@ -106,7 +107,7 @@ void connection::set_timer() noexcept {
     if (is_closed() || arrivals_.is_running())
         return;
     const auto at = next_event();
-    if (at != never && !timer_.rings_by(at))
+    if (at != never && !timer_.expires_by(at))
         timer_.set(at, life_.lock());
 }
 
@@ -160,10 +161,10 @@ void connection::act_on_time() {
         breaker_.miss_probe();
     if (session_.is_too_late(now_))
         problems_.report_late();
-    if (now_ >= provoke_at())
+    if (now_ >= plaintext_probe_due())
         attempt([this] {
-            is_provoked_ = true;
-            stream_.provoke(self());
+            is_plaintext_probed_ = true;
+            stream_.send_plaintext_probe(self());
         });
     attempt([this] { perform(session_.wake(now_)); });
     if (now_ >= silence_ends()) {
@@ -171,8 +172,8 @@ void connection::act_on_time() {
             "the server is silent although it owes replies; the connection was closed");
         lose(recovery::reconnect);
     }
-    if (is_leaving_ && now_ >= leave_by_)
-        leave();
+    if (is_draining_ && now_ >= drain_until_)
+        finish_draining();
     if (now_ >= ping_due())
         attempt([this] {
             liveness_.begin_ping(now_);

@@ -62,7 +62,7 @@ action session::end_handshake(std::int64_t now) {
     switch (result_) {
     case handshake_result::fine:
         if (has_second_part() && !std::exchange(authenticated_, true)) {
-            came_further(now);
+            note_progress(now);
             return action::send;
         }
         state_ = session_state::ready;
@@ -72,7 +72,7 @@ action session::end_handshake(std::int64_t now) {
     case handshake_result::old_server:
         protocol_ = 2;
         facts_.asked = now;
-        came_further(now);
+        note_progress(now);
         return action::send;
     case handshake_result::not_yet:
         error_ = errc::unavailable;
@@ -155,7 +155,7 @@ action session::moved(std::int64_t now) {
     return ends ? action::disconnect : action::nothing;
 }
 
-action session::rest() noexcept {
+action session::suspend() noexcept {
     if (state_ == session_state::closed)
         return action::nothing;
     const auto ends = has_connection();

@@ -126,8 +126,8 @@ class session {
         return (state_ == session_state::connecting || state_ == session_state::handshake) &&
                now >= due_ && !tests_tls;
     }
-    /// While connecting with TLS: returns when a silent server is probably a plain-text one.
-    [[nodiscard]] std::int64_t suspicious_at() const noexcept {
+    /// While connecting with TLS: returns when to test whether a silent server is a plain-text one.
+    [[nodiscard]] std::int64_t plaintext_probe_at() const noexcept {
         return due_ - settings_.connect_timeout / 4;
     }
     /// Returns the time before which no connection will be ready (in the past during an attempt,
@@ -145,7 +145,7 @@ class session {
 
     /// Extends the attempt: it has at least a quarter of `connect_timeout` from now, however late
     /// this process has noticed its progress.
-    void came_further(std::int64_t now) noexcept {
+    void note_progress(std::int64_t now) noexcept {
         due_ = std::max(due_, now + settings_.connect_timeout / 4);
     }
     /// Called when the server is at another address now: connects there without a pause, unless
@@ -169,7 +169,7 @@ class session {
     /// Redis server.
     [[nodiscard]] action read_garbage(std::int64_t now, std::string_view bytes);
     /// Called when the server is not needed: back to `idle`, without an error.
-    [[nodiscard]] action rest() noexcept;
+    [[nodiscard]] action suspend() noexcept;
     /// Called when the connection is lost, could not be made, or cannot be used any more.
     [[nodiscard]] action lost(std::int64_t now, recovery why = recovery::reconnect,
                               errc error = errc::unavailable);

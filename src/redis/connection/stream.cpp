@@ -160,7 +160,7 @@ void stream::connect_next(const listener& to, error_code last) {
 void stream::try_next(const listener& to) {
     current_ = endpoints_.at(next_endpoint_++);
     log_address("connecting");
-    leave_address(); // until it is known to work
+    demote_address(); // until it is known to work
     reached_ = phase::connect;
     connecting_ = std::make_shared<tcp::socket>(socket_.get_executor());
     start_share_timer(to);
@@ -205,7 +205,8 @@ void stream::on_tcp_connect(const listener& to, error_code ec) {
     }
     to->on_connect(connection_, {});
 }
-void stream::leave_address() noexcept {
+
+void stream::demote_address() noexcept {
     std::erase(failed_, current_);
     if (failed_.size() < failed_.capacity())
         failed_.push_back(current_);

@@ -85,10 +85,10 @@ class stream {
     /// Sets the address of later connections. There is no connection.
     void set_address(redis::address where);
 
-    /// If a TLS handshake has begun and the server has sent nothing: provokes an error reply from a
-    /// plain-text Redis server, which takes the start of the handshake for the beginning of a long
-    /// line. A TLS server closes the connection.
-    void provoke(const listener& to);
+    /// If a TLS handshake has begun and the server has sent nothing: sends bytes to which a
+    /// plain-text Redis server replies with an error, as it takes the start of the handshake for
+    /// the beginning of a long line. A TLS server closes the connection.
+    void send_plaintext_probe(const listener& to);
 
     /// Tries the addresses of the host one after the other, those that failed before come last.
     /// Each has an equal share of the time until `give_up`, when the caller closes.
@@ -96,7 +96,7 @@ class stream {
     /// Called when the server at the current address works: it is tried first next time.
     void keep_address() noexcept { std::erase(failed_, current_); }
     /// Called when it does not work, or is silent: the others are tried first next time.
-    void leave_address() noexcept;
+    void demote_address() noexcept;
     void read_some(listener to, std::span<char> into);
     /// The previous write has completed.
     void write(listener to, std::string_view bytes);

@@ -36,7 +36,7 @@ struct stream::secure_part {
     bool is_sending = false;
     std::size_t write_size = 0; ///< the size of the write whose completion is outstanding
     std::size_t bytes_sent = 0; ///< encrypted bytes that were sent since that write began
-    std::string provocation;
+    std::string plaintext_probe;
 };
 
 namespace {
@@ -65,8 +65,8 @@ void stream::handshake(const listener& to) {
             send(to);
             receive_handshake(to);
         }
-        // The reply to the provocation says nothing about certificates.
-        if (!secure_->provocation.empty() && failure && failure != errc::bad_reply)
+        // The reply to the plain-text probe says nothing about certificates.
+        if (!secure_->plaintext_probe.empty() && failure && failure != errc::bad_reply)
             failure = asio::error::timed_out;
         return failure;
     });
@@ -83,13 +83,13 @@ std::string_view stream::tls_failure() const noexcept {
     return secure_ ? secure_->engine.failure_text() : std::string_view{};
 }
 
-void stream::provoke(const listener& to) {
+void stream::send_plaintext_probe(const listener& to) {
     if (!secure_ || secure_->is_open || secure_->is_sending || secure_->engine.has_received() ||
-        !secure_->provocation.empty())
+        !secure_->plaintext_probe.empty())
         return;
-    secure_->provocation.assign(longest_inline_command, '\n');
+    secure_->plaintext_probe.assign(longest_inline_command, '\n');
     asio::async_write(
-        socket_, asio::buffer(secure_->provocation),
+        socket_, asio::buffer(secure_->plaintext_probe),
         [to, with = secure_](error_code /*the read ends too*/, std::size_t /*bytes*/) {});
 }
 

@@ -119,7 +119,7 @@ void append_record(std::string& out, const transaction_call& c) {
 /// Returns the rank, from the newest, of the event after whose end the call fits the rule.
 [[nodiscard]] std::int64_t rank_of_oldest_counted(const transaction_call& c,
                                                   std::size_t rule) noexcept {
-    return std::max<std::int64_t>(c.rules().limits[rule].full - c.amount(), 0);
+    return std::max<std::int64_t>(c.rules().limits[rule].debt_limit - c.amount(), 0);
 }
 
 /// Returns the TTL: a second more than events count, or as configured.
@@ -206,7 +206,7 @@ void append_step(std::string& out, const transaction_call& c, step s) {
 [[nodiscard]] std::int64_t fits_at(const transaction_call& c, std::size_t rule, std::int64_t used,
                                    std::int64_t oldest) noexcept {
     const auto& l = c.rules().limits[rule];
-    if (used + c.amount() <= l.full)
+    if (used + c.amount() <= l.debt_limit)
         return 0;
     return std::max(oldest, c.earliest - l.period + 1) + l.period;
 }

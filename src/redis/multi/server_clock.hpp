@@ -26,16 +26,16 @@ class server_clock {
   public:
     /// Adds a reply to TIME. If it contradicts the interval (a clock was set), it replaces it.
     void observe(std::int64_t asked, std::int64_t answered, std::int64_t time) noexcept {
-        const auto least = time - answered - rounding;
-        const auto most = time - asked + rounding;
+        const auto offset_min = time - answered - rounding;
+        const auto offset_max = time - asked + rounding;
         if (known_) {
             const auto wider = drift_until(answered);
-            least_ = std::max(least_ - wider, least);
-            most_ = std::min(most_ + wider, most);
+            offset_min_ = std::max(offset_min_ - wider, offset_min);
+            offset_max_ = std::min(offset_max_ + wider, offset_max);
         }
-        if (!known_ || least_ > most_) {
-            least_ = least;
-            most_ = most;
+        if (!known_ || offset_min_ > offset_max_) {
+            offset_min_ = offset_min;
+            offset_max_ = offset_max;
         }
         known_ = true;
         as_of_ = answered;
@@ -46,10 +46,10 @@ class server_clock {
 
     /// Return bounds of the server's clock when this process's clock is `here`.
     [[nodiscard]] std::int64_t earliest(std::int64_t here) const noexcept {
-        return here + least_ - drift_until(here);
+        return here + offset_min_ - drift_until(here);
     }
     [[nodiscard]] std::int64_t latest(std::int64_t here) const noexcept {
-        return here + most_ + drift_until(here);
+        return here + offset_max_ + drift_until(here);
     }
 
   private:
@@ -64,8 +64,8 @@ class server_clock {
     }
 
     // The server's clock minus this one, as of the last reply.
-    std::int64_t least_ = 0;
-    std::int64_t most_ = 0;
+    std::int64_t offset_min_ = 0;
+    std::int64_t offset_max_ = 0;
     std::int64_t as_of_ = 0;
     bool known_ = false;
 };

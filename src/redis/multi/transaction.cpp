@@ -103,7 +103,7 @@ error_code error_of_transaction(const detail::policy_data& policy,
         return error_of(fault::multi_no_rules);
     if (rules.packed)
         return error_of(fault::multi_packed);
-    for (std::size_t i = 0; i < rules.slots; ++i)
+    for (std::size_t i = 0; i < rules.state_count; ++i)
         if (const auto wrong = error_of_rule(policy, i))
             return wrong;
     if (std::ranges::any_of(rules.rules(), is_fixed_window))

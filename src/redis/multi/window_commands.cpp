@@ -82,7 +82,7 @@ using starts = boost::container::static_vector<start, 4>;
         add(first + l.period);
     if (last > first + l.period)
         add(last);
-    all.push_back({.count = l.full, .option = "PX", .time = 1});
+    all.push_back({.count = l.debt_limit, .option = "PX", .time = 1});
     return all;
 }
 
@@ -224,7 +224,7 @@ bool read_window_replies(const transaction_call& c, std::size_t rule, exec_reply
     if (c.tokens != 0)
         for (auto i = starts_of(c, rule).size(); i != 0; --i)
             read_other();
-    const auto most = rule_of(c, rule).most;
+    const auto most = rule_of(c, rule).debt_max;
     if (c.tokens != 0 ? !read_sum(c, from, to, most) : !read_count(from, to))
         return false;
     to.used = std::clamp<std::int64_t>(to.used, 0, most);

@@ -13,7 +13,7 @@
 namespace colimit::redis {
 
 /// The slots of a cluster are numbered 0 to 16,383.
-inline constexpr std::size_t slot_count = 16'384;
+inline constexpr std::size_t hash_slot_count = 16'384;
 
 /// The remainders of CRC-16/XMODEM (polynomial 0x1021) for each value of the first byte.
 inline constexpr std::array<std::uint16_t, 256> crc16_remainders = [] {
@@ -50,7 +50,7 @@ inline constexpr std::array<std::uint16_t, 256> crc16_remainders = [] {
 
 /// Returns the hash slot of a key.
 [[nodiscard]] constexpr std::uint16_t hash_slot(std::string_view key) noexcept {
-    return static_cast<std::uint16_t>(crc16(hashed_part(key)) % slot_count);
+    return static_cast<std::uint16_t>(crc16(hashed_part(key)) % hash_slot_count);
 }
 
 } // namespace colimit::redis

@@ -12,7 +12,7 @@
 //   prefix:{tag}:policy:w:rule:k:bytes   in transactions: the count of a fixed window (or h)
 //   prefix:{tag}:policy:a:rule:k:bytes   the same key, aside for a moment
 //   prefix:{tag}:policy:d1a2b3c4dk:bytes the sketch of the rule with that tag (or ...h)
-//   prefix:{tag}:policy:sk:bytes         the holders of its places (or sh)
+//   prefix:{tag}:policy:sk:bytes         the holders of its slots (or sh)
 //   prefix:{tag}:filter:b01a2b3c4dk:17   a block of a Bloom filter (b1: of an odd generation)
 //   prefix:{tag}:policy:new              a shard of keys whose state is packed: the hash of this
 //   prefix:{tag}:policy:old              generation, and the one before
@@ -70,7 +70,7 @@ void append_shard(std::string& out, std::string_view prefix, std::string_view po
 /// The families of logs, with a script or with MULTI.
 inline constexpr std::string_view log_family = "l";
 inline constexpr std::string_view transaction_family = "t";
-/// The family of holders of places.
+/// The family of holders of slots.
 inline constexpr std::string_view slots_family = "s";
 /// The family of records, whose names end with a digest instead of the key.
 inline constexpr std::string_view record_family = "r:";

@@ -20,7 +20,7 @@ constexpr std::size_t short_size = 2;
 constexpr std::size_t short_count = short_texts.size() / short_size;
 constexpr std::size_t long_size = 3;
 
-using texts_by_slot = std::array<char, slot_count * long_size>;
+using texts_by_slot = std::array<char, hash_slot_count * long_size>;
 
 /// Returns for each slot the first text of three characters, in the order of `letters`, that is in
 /// it.
@@ -50,9 +50,9 @@ key_tags::key_tags(std::size_t count)
     : bits_(static_cast<std::uint32_t>(std::countr_zero(count))),
       shard_shift_(static_cast<std::uint32_t>(
           std::countr_zero(std::max(count, shard_count) / shard_count))) {
-    BOOST_ASSERT(std::has_single_bit(count) && count <= slot_count);
+    BOOST_ASSERT(std::has_single_bit(count) && count <= hash_slot_count);
     const auto is_short = count <= short_count;
-    const auto apart = (is_short ? short_count : slot_count) / count;
+    const auto apart = (is_short ? short_count : hash_slot_count) / count;
     size_ = is_short ? short_size : long_size;
     stride_ = static_cast<std::uint32_t>(apart * size_);
     texts_ = (is_short ? short_texts.data() : long_texts().data()) + apart / 2 * size_;

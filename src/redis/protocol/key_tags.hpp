@@ -61,7 +61,7 @@ class key_tags {
     /// The default of `config::advanced.hash_tags`.
     static constexpr std::size_t usual = 64;
 
-    /// @param count a power of two up to `slot_count`
+    /// @param count a power of two up to `hash_slot_count`
     explicit key_tags(std::size_t count = usual);
 
     [[nodiscard]] std::size_t count() const noexcept { return std::size_t{1} << bits_; }

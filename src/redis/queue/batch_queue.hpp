@@ -105,7 +105,7 @@ class batch_queue : public call_queue {
     /// Adds an operation of so many calls: `add()` adds it to a batch, or returns an error.
     template<class Add>
     [[nodiscard]] error_code take(detail::operation& op, std::size_t calls, Add add) {
-        // Callers leave room for the limiter's own calls, which keep places and give them back.
+        // Callers leave room for the limiter's own calls, which renew slots and give them back.
         const auto most =
             settings_.max_in_flight * (op.kind == detail::call_kind::release ? 2U : 1U);
         if (calls_ + calls > most)
@@ -176,7 +176,7 @@ class batch_queue : public call_queue {
                       std::size_t uncounted, Encode encode) {
         drop_abandoned();
         while (may_send(uncounted)) {
-            auto& from = is_turn_of_parked(uncounted) ? parked_ : waiting_;
+            auto& from = may_send_only_parked(uncounted) ? parked_ : waiting_;
             auto& b = from.front();
             self().close_to_calls(b);
             b.sent_from = position_of_first + out.size();
@@ -236,7 +236,7 @@ class batch_queue : public call_queue {
     std::size_t calls_ = 0; ///< in all batches, including withdrawn ones
     std::uint64_t nonce_;
 
-    /// Returns the place of a batch that waits again: before those that were never sent.
+    /// Returns the position of a batch that waits again: before those that were never sent.
     [[nodiscard]] typename batches::iterator end_of_returned() {
         return std::ranges::find_if_not(waiting_, &Batch::is_returned);
     }
@@ -280,7 +280,7 @@ class batch_queue : public call_queue {
         return static_cast<std::size_t>(std::ranges::count_if(in_flight_, &Batch::is_parked));
     }
     /// Returns whether no other batch may be sent, although `may_send`.
-    [[nodiscard]] bool is_turn_of_parked(std::size_t uncounted) const noexcept {
+    [[nodiscard]] bool may_send_only_parked(std::size_t uncounted) const noexcept {
         return waiting_.empty() ||
                (!parked_.empty() &&
                 in_flight_.size() - uncounted - parked_in_flight() >= settings_.batches_in_flight);

@@ -75,7 +75,7 @@ class call_queue : public requests {
     [[nodiscard]] bool is_full() const noexcept { return is_full_; }
     /// Returns whether the server module executes calls that are sent now.
     [[nodiscard]] virtual bool uses_module() const noexcept { return false; }
-    /// Ends the calls that were not sent, except those that give places back.
+    /// Ends the calls that were not sent, except those that give slots back.
     void end_unsent(error_code why);
     /// Ends all calls.
     virtual void fail_all(error_code why) = 0;

@@ -56,20 +56,20 @@ void keyed_calls::start(const policy_pointer& policy, bool has_ids) {
 }
 
 template<class IsRight>
-std::size_t keyed_calls::slot_of(std::uint64_t hash, IsRight is_right) const noexcept {
+std::size_t keyed_calls::position_of(std::uint64_t hash, IsRight is_right) const noexcept {
     const auto mask = index_.size() - 1;
-    auto slot = static_cast<std::size_t>(hash) & mask;
-    while (index_[slot] != none) {
-        const auto& e = entries_[index_[slot]];
+    auto position = static_cast<std::size_t>(hash) & mask;
+    while (index_[position] != none) {
+        const auto& e = entries_[index_[position]];
         if (e.hash == hash && is_right(e))
             break;
-        slot = (slot + 1) & mask;
+        position = (position + 1) & mask;
     }
-    return slot;
+    return position;
 }
 
 bool keyed_calls::has(std::string_view key, std::uint64_t hash) const noexcept {
-    return !has_ids_ && index_[slot_of(hash, [&](const entry& e) {
+    return !has_ids_ && index_[position_of(hash, [&](const entry& e) {
                             const auto name = key_bytes(e).substr(e.family_at);
                             return policy_->compiled.has_bare_keys ? name == key
                                                                    : is_field(name, key);
@@ -80,10 +80,10 @@ bool keyed_calls::has(std::string_view key, std::uint64_t hash) const noexcept {
 void keyed_calls::make_index(std::size_t size) {
     auto made = std::vector<std::uint32_t>(size, none);
     for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-        auto slot = static_cast<std::size_t>(entries_[i].hash) & (size - 1);
-        while (made[slot] != none)
-            slot = (slot + 1) & (size - 1);
-        made[slot] = i;
+        auto position = static_cast<std::size_t>(entries_[i].hash) & (size - 1);
+        while (made[position] != none)
+            position = (position + 1) & (size - 1);
+        made[position] = i;
     }
     index_ = std::move(made);
 }
@@ -155,7 +155,7 @@ std::uint32_t keyed_calls::add(const detail::call_request& request, const detail
 std::uint32_t keyed_calls::insert(const detail::call_request& request, const entry& key,
                                   std::string_view member, std::uint32_t lease_calls) {
     make_room(member.size());
-    auto& at = index_[slot_of(
+    auto& at = index_[position_of(
         key.hash, [this](const entry& e) { return !has_ids_ && key_bytes(e) == scratch_; })];
     if (at == none) {
         const auto before = names_.size();

@@ -35,7 +35,7 @@ struct script_call {
 class keyed_calls : public batch_of<script_call> {
   public:
     /// The value for a batch whose keys may be in any hash slot.
-    static constexpr std::size_t any_group = slot_count;
+    static constexpr std::size_t any_group = hash_slot_count;
     /// The bytes that a batch keeps of a call's id: the end of its record's name, and its digests.
     static constexpr std::size_t record_name_bytes = 32;
     static constexpr std::size_t id_bytes = record_name_bytes + 16;
@@ -143,7 +143,7 @@ class keyed_calls : public batch_of<script_call> {
         return i == none ? nullptr : &calls_[i];
     }
     template<class IsRight>
-    [[nodiscard]] std::size_t slot_of(std::uint64_t hash, IsRight is_right) const noexcept;
+    [[nodiscard]] std::size_t position_of(std::uint64_t hash, IsRight is_right) const noexcept;
     void make_room(std::size_t member_bytes);
     void make_index(std::size_t size);
     [[nodiscard]] std::size_t make_name(std::string_view prefix, const detail::policy_data& p,

@@ -81,7 +81,7 @@ class script_queue final : public batch_queue<script_queue, script_batch> {
     [[nodiscard]] script_batch& open_batch(const policy_pointer& policy, std::int64_t clock,
                                            std::size_t group, bool has_ids);
     void regroup();
-    [[nodiscard]] bool learn_of_cluster(std::string_view text);
+    [[nodiscard]] bool try_divide_head(std::string_view text);
     [[nodiscard]] bool redirect_head(std::string_view error);
     void divide_head();
     void end_unserved(script_batch& b, errc why);

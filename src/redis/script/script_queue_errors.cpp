@@ -15,7 +15,7 @@ namespace colimit::redis {
 /// cluster. Returns whether the first batch in flight is divided: the server executed nothing of
 /// it, as its keys are in several hash slots. It is queued before the waiting batches; calls for
 /// one key that were in several batches in flight may change their order.
-bool script_queue::learn_of_cluster(std::string_view text) {
+bool script_queue::try_divide_head(std::string_view text) {
     const auto was_known = std::exchange(is_cluster_, true);
     auto& b = in_flight_.front();
     const auto is_divided = text.starts_with("CROSSSLOT") && !b.common_group();
@@ -145,7 +145,7 @@ recovery script_queue::fail_head(std::string_view text) {
     const auto is_moving = router_ != nullptr && is_about_key_elsewhere(text);
     if (is_moving)
         meaning.code = errc::outcome_unknown;
-    if (meaning.code == errc::wrong_node && learn_of_cluster(text))
+    if (meaning.code == errc::wrong_node && try_divide_head(text))
         return recovery::keep;
     if (meaning.recovery == recovery::leave_unloaded) {
         return_head();

@@ -47,7 +47,7 @@ class master_finder::link final : private connection_user {
         take_events();
         try {
             if (const auto said = requests_.take_statement())
-                finder_.hear(number_, *said, connection_.now());
+                finder_.note_statement(number_, *said, connection_.now());
         } catch (const std::bad_alloc&) { // it will be asked again
         }
         if (connection_.now() >= next_event()) {
@@ -105,16 +105,17 @@ void master_finder::ask() {
         l->ask();
 }
 
-void master_finder::hear(std::size_t sentinel, const master_statement& what, std::int64_t now) {
-    view_.hear(sentinel, what, now);
+void master_finder::note_statement(std::size_t sentinel, const master_statement& what,
+                                   std::int64_t now) {
+    view_.note_statement(sentinel, what, now);
     const auto said = [&] {
         return what.master ? "the master is " + to_string(*what.master) : "knows no such master";
     };
     log_.write(log_level::debug, "Sentinel ", sentinel + 1, " of ", links_.size(), ": ", said);
-    if (const auto& named = view_.master(); named && named != told_) {
+    if (const auto& named = view_.master(); named && named != announced_) {
         log_.write(log_level::info, "the master is ", [&] { return to_string(*named); });
         owner_.on_master(*named);
-        told_ = named;
+        announced_ = named;
     }
     update_error();
 }
@@ -136,10 +137,10 @@ errc master_finder::error() const noexcept {
     auto found = errc::unavailable;
     auto count = std::size_t{0};
     for (std::size_t i = 0; i < links_.size(); ++i) {
-        const auto is_ignorant = view_.is_ignorant(i);
-        if (!is_ignorant && !links_[i]->is_refused())
+        const auto knows_no_master = view_.knows_no_master(i);
+        if (!knows_no_master && !links_[i]->is_refused())
             continue;
-        found = is_ignorant ? errc::invalid_config : links_[i]->error();
+        found = knows_no_master ? errc::invalid_config : links_[i]->error();
         ++count;
     }
     return count * 2 > links_.size() ? found : errc::unavailable;

@@ -53,7 +53,7 @@ class master_finder {
   private:
     class link; // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
-    void hear(std::size_t sentinel, const master_statement& what, std::int64_t now);
+    void note_statement(std::size_t sentinel, const master_statement& what, std::int64_t now);
     void lose(std::size_t sentinel);
     void update_error();
     [[nodiscard]] errc error() const noexcept;
@@ -62,8 +62,8 @@ class master_finder {
     const std::weak_ptr<void>& life_;
     detail::logger log_;
     master_view view_;
-    std::optional<host_port> told_;  ///< the master that the owner knows
-    errc error_ = errc::unavailable; ///< that the owner knows
+    std::optional<host_port> announced_; ///< the master that the owner knows
+    errc error_ = errc::unavailable;     ///< that the owner knows
     std::vector<std::unique_ptr<link>> links_;
 };
 

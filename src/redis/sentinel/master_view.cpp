@@ -26,7 +26,8 @@ bool master_view::is_insisted_on(const master_statement& s) const noexcept {
     return is_most(static_cast<std::size_t>(insisting));
 }
 
-void master_view::hear(std::size_t sentinel, const master_statement& what, std::int64_t now) {
+void master_view::note_statement(std::size_t sentinel, const master_statement& what,
+                                 std::int64_t now) {
     auto& from = sentinels_[sentinel];
     if (from.statement != what)
         from.late_since.reset();

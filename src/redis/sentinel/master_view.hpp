@@ -38,7 +38,7 @@ class master_view {
     explicit master_view(std::size_t sentinels) : sentinels_(sentinels) {}
 
     /// Records a statement. If it throws (bad_alloc), the next one makes up for it.
-    void hear(std::size_t sentinel, const master_statement& what, std::int64_t now);
+    void note_statement(std::size_t sentinel, const master_statement& what, std::int64_t now);
     /// Called when the connection to a Sentinel is lost: what it has said may be out of date.
     void lose(std::size_t sentinel) noexcept { sentinels_[sentinel] = {}; }
 
@@ -49,7 +49,7 @@ class master_view {
         return believed_.master;
     }
     /// Returns whether this Sentinel is connected, and knows no master with this name.
-    [[nodiscard]] bool is_ignorant(std::size_t sentinel) const noexcept {
+    [[nodiscard]] bool knows_no_master(std::size_t sentinel) const noexcept {
         const auto& said = sentinels_[sentinel].statement;
         return said && !said->master;
     }

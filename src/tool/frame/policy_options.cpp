@@ -57,9 +57,8 @@ colimit::policy_document read_document(const std::string& path) {
 void require_no_places(std::span<const colimit::rule> rules) {
     for (const auto& rule : rules)
         if (rule.kind() == colimit::algorithm::concurrent)
-            throw std::runtime_error{
-                "a concurrent rule has places, which only an application holds "
-                "(expected peek, inspect, block or reset)"};
+            throw std::runtime_error{"a concurrent rule has slots, which only an application holds "
+                                     "(expected peek, inspect, block or reset)"};
 }
 
 void require_no_members(std::span<const colimit::rule> rules, const std::string& source) {

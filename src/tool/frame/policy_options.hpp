@@ -21,7 +21,7 @@ namespace tool {
 /// @throws std::runtime_error with one sentence that names the file
 [[nodiscard]] colimit::policy_document read_document(const std::string& path);
 
-/// @throws std::runtime_error if a rule is `concurrent`: its places are held, not charged
+/// @throws std::runtime_error if a rule is `concurrent`: its slots are held, not charged
 void require_no_places(std::span<const colimit::rule> rules);
 
 /// @param source of the calls, which has no members: `load`, `a log`

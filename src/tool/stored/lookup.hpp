@@ -17,7 +17,7 @@
 
 namespace tool {
 
-/// A holder of a place of a `concurrent` rule.
+/// A holder of a slot of a `concurrent` rule.
 struct stored_holder {
     std::string id;        ///< in hexadecimal digits
     std::int64_t end = 0;  ///< of its lease, in microseconds since 1970

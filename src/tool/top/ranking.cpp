@@ -116,7 +116,7 @@ ranked ranking::line_of(const sample& s, std::int64_t now) const {
         return line;
     }
     if (s.holders && rules.has_slots) {
-        line.limit = rules.limits[core::slots_of(rules)].full;
+        line.limit = rules.limits[core::slot_rule_of(rules)].debt_limit;
         line.left = std::max<std::int64_t>(*line.limit - *s.holders, 0);
         line.is_denied = line.left == 0;
         return line;
@@ -142,7 +142,7 @@ ranked ranking::line_of(const sample& s, std::int64_t now) const {
 void ranking::take(const std::string& name, sample read, std::int64_t now) {
     auto line = line_of(read, now);
     auto& e = entries_[name];
-    if (e.at != 0 && now > e.at && !read.holders) // places are given back
+    if (e.at != 0 && now > e.at && !read.holders) // slots are given back
         line.rate = rate_of(e.last, read, now - e.at, now, find(read.policy));
     e = {std::move(read), std::move(line), now};
 }

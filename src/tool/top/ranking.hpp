@@ -26,7 +26,7 @@ struct sample {
     std::string value;                   ///< as stored
     std::vector<stored_slot> slots;      ///< the same
     std::optional<std::int64_t> events;  ///< of a log or a window, instead of a value
-    std::optional<std::int64_t> holders; ///< of places, instead of a value
+    std::optional<std::int64_t> holders; ///< of slots, instead of a value
 };
 
 /// A line of the table.

@@ -18,7 +18,7 @@
 #include <vector>
 
 // Not an anonymous one: GCC warns where coroutines of data test cases capture its types.
-namespace colimit::wait_line_test {
+namespace colimit::key_queue_test {
 
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
@@ -49,7 +49,7 @@ asio::awaitable<std::int64_t> used(live& l, policy p) {
     co_return d.limit - d.remaining;
 }
 
-BOOST_AUTO_TEST_SUITE(waiting_lines)
+BOOST_AUTO_TEST_SUITE(key_queues)
 
 BOOST_DATA_TEST_CASE(calls_are_admitted_in_their_order_and_never_too_many, in_process) {
     auto f = scenario::store_fixture{sample};
@@ -111,7 +111,7 @@ BOOST_DATA_TEST_CASE(a_call_that_would_wait_too_long_is_denied_and_charges_nothi
         BOOST_TEST((alone.retry_after > 23h));
 
         const auto first = wait_for(*f.l, day, 1, {.max_wait = 48h});
-        // Whether the line asks or sleeps when it joins, it cannot be admitted in time.
+        // Whether the queue asks or sleeps when it joins, it cannot be admitted in time.
         auto asking = waiter{f.l->limiter, "k", day, {.max_wait = 23h}};
         co_await test::until([&] { return asking.is_over(); });
         auto sleeping = waiter{f.l->limiter, "k", day, {.max_wait = 23h}};
@@ -193,7 +193,7 @@ BOOST_DATA_TEST_CASE(a_cancelled_call_leaves_its_line, in_process) {
         }
         BOOST_TEST(co_await used(*f.l, day) == 1);
         co_await f.l->limiter.reset("k", day);
-        const auto d = co_await f.l->limiter.wait("k", day); // the line is gone
+        const auto d = co_await f.l->limiter.wait("k", day); // the queue is gone
         BOOST_TEST(d.allowed());
     });
 }
@@ -375,4 +375,4 @@ BOOST_AUTO_TEST_CASE(logs_and_windows_can_be_waited_for_without_scripts) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-} // namespace colimit::wait_line_test
+} // namespace colimit::key_queue_test

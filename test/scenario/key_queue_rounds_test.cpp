@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which calls of a line ask, and when. The limiter's clock is the test's own, and each request
+// Which calls of a queue ask, and when. The limiter's clock is the test's own, and each request
 // reads it once: so the readings count the requests, and say what each of them finds.
 
 #include <boost/test/data/monomorphic.hpp>
@@ -16,7 +16,7 @@
 #include <vector>
 
 // Not an anonymous one: GCC warns where coroutines of data test cases capture its types.
-namespace colimit::wait_line_rounds_test {
+namespace colimit::key_queue_rounds_test {
 
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
@@ -58,7 +58,7 @@ asio::awaitable<void> until_over(const waiters& all) {
         [&] { return std::ranges::all_of(all, [](const auto& w) { return w->is_over(); }); });
 }
 
-BOOST_AUTO_TEST_SUITE(waiting_lines)
+BOOST_AUTO_TEST_SUITE(key_queues)
 
 BOOST_DATA_TEST_CASE(only_the_first_call_asks, in_process) {
     auto f = clocked{sample, {0s}};
@@ -113,7 +113,7 @@ BOOST_DATA_TEST_CASE(calls_that_ask_together_are_each_denied_once, in_process) {
         for (const auto i : {1U, 2U, 3U})
             BOOST_TEST((!*all[i]->ec && all[i]->d.outcome == outcome::denied));
         co_await f.l().reset("k", three);
-        const auto next = f.wait_for(1); // in a new line
+        const auto next = f.wait_for(1); // in a new queue
         co_await until_over(next);
         BOOST_TEST(next[0]->was_granted());
     });
@@ -197,4 +197,4 @@ BOOST_DATA_TEST_CASE(a_supplied_time_passes_while_a_call_waits, in_process) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-} // namespace colimit::wait_line_rounds_test
+} // namespace colimit::key_queue_rounds_test
