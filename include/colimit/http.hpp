@@ -73,7 +73,9 @@ inline constexpr std::string_view problem_type = "application/problem+json";
 /// another cost than 1, or the store that decides changes as the server fails or returns: neither
 /// if it sends `r` requests at once and then waits for `t` seconds, nor if it spreads `q` requests
 /// evenly over `w` seconds. (Rules with `initially` start with less, and with
-/// `config::local_fraction` the local store has smaller limits than `q`.)
+/// `config::local_fraction` the local store has smaller limits than `q`. Under a window with
+/// `with_leases`, what a lease holds when it ends is lost until the window ends, also for the
+/// client that it was leased for.)
 namespace draft_11 {
 
 /// Returns the value of `RateLimit-Policy`: for each rule its capacity as `q`, and as `w` the

@@ -195,12 +195,14 @@ class limiter : public sketch_verbs {
     ///
     /// @par Continuous buckets The quota is reserved, and charged, when the store executes the
     /// call, so the calls of one key are admitted in that order, whichever process they come from.
-    /// A call that would wait too long is denied immediately. The decision is as of the time of
-    /// admission, except `remaining`. `config::timeout` applies to the reservation only.
+    /// A call that would wait too long is denied immediately, and so is one that a block or
+    /// `prevent_duplicate` denies. The decision is as of the time of admission, except `remaining`.
+    /// `config::timeout` applies to the reservation only.
     ///
     /// @par Other rules Nothing can be reserved from windows, logs and distinct members, nor with
     /// packed storage. Calls of one key and policy wait in a queue in this process: the first one
-    /// asks as `allow` does, and asks again at its `retry_after`; the others follow in their order.
+    /// asks as `allow` does, and asks again at its `retry_after`, which may be the end of a block;
+    /// the others follow in their order.
     /// There is no order between processes, nor between versions of a policy: a call that waits
     /// when the policy is replaced keeps asking under the rules it was made with, and calls under
     /// the new ones have a queue of their own. A call is charged when it is granted, and denied as

@@ -97,7 +97,8 @@ struct policy_source_options {
 
     /// For documents in Redis: a file to which each document that comes into force from there is
     /// written, with its version, so that a process that starts while Redis is away begins with it.
-    /// It is replaced as a whole (by rename), so processes may share one. Empty by default: none.
+    /// It is replaced as a whole (by rename), so processes may share one; it must be another file
+    /// than the one that the source begins with. Empty by default: none.
     std::string copy{};
 };
 
@@ -140,8 +141,8 @@ class policy_source {
     /// minute: a correction under the same version is taken then, one under a higher version with
     /// the next poll, and both at once by `reload`.
     ///
-    /// Until Redis has replied, the document of `policy_source_options::copy` is in force, or, if
-    /// there is no such file or it is not valid, that of `file`, which is not watched.
+    /// Until Redis has replied, the document of `policy_source_options::copy` is in force, or that
+    /// of `file` if it has a higher version or there is no valid copy. Neither is watched.
     ///
     /// The connection is the source's own, with the address, the credentials, TLS, and the times of
     /// `server`; its user needs `+hmget` for the key. On a cluster it is to the node that serves

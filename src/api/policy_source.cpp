@@ -8,8 +8,11 @@
 #include <policy_source/file_origin.hpp>
 #include <policy_source/redis_origin.hpp>
 #include <policy_source/source_core.hpp>
+#include <rule_text/cursor.hpp>
 
+#include <filesystem>
 #include <ostream>
+#include <system_error>
 #include <utility>
 
 namespace colimit {
@@ -33,6 +36,13 @@ void check(const std::string& file, const policy_source_options& options) {
                std::to_string(interval.count()) + " ms, expected 10 ms to 3600000 ms)");
 }
 
+/// Either may not exist yet.
+[[nodiscard]] bool is_same_file(const std::string& a, const std::string& b) {
+    auto ec = std::error_code{};
+    const auto first = std::filesystem::weakly_canonical(a, ec);
+    return !ec && first == std::filesystem::weakly_canonical(b, ec) && !ec;
+}
+
 [[nodiscard]] std::shared_ptr<source_core> make_core(boost::asio::any_io_executor executor,
                                                      std::string file,
                                                      const policy_source_options& options) {
@@ -49,6 +59,9 @@ void check(const std::string& file, const policy_source_options& options) {
                                                      std::string file, const config& server,
                                                      const policy_source_options& options) {
     check(file, options);
+    if (!options.copy.empty() && is_same_file(options.copy, file))
+        refuse("policy_source_options::copy: the file that the source begins with (got " +
+               detail::text::quoted(file) + ", expected another file)");
     const auto where = checked_address(server);
     if (where.kind == redis::address::kind::memory)
         refuse("config::server is memory:, which has no documents");

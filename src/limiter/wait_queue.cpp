@@ -25,7 +25,9 @@ using std::chrono::microseconds;
 } // namespace
 
 void pass_time(decision& d, microseconds by) noexcept {
-    const auto after = [by](microseconds t) { return std::max(t - by, microseconds{0}); };
+    const auto after = [by](microseconds t) {
+        return t == never_again ? t : std::max(t - by, microseconds{0});
+    };
     d.server_time += by;
     d.retry_after = after(d.retry_after);
     d.reset_after = after(d.reset_after);

@@ -38,24 +38,32 @@ redis_origin::redis_origin(source_core& core, origin_files files, const config& 
     take_first();
 }
 
+/// The higher version, so that processes with a copy and without one begin with the same.
 void redis_origin::take_first() {
-    if (!files_.copy.empty() && take_copy())
-        return;
-    take(parse_file(files_.first, read_file(files_.first)), "file " + files_.first);
+    auto copy = read_copy();
+    try {
+        auto first = parse_file(files_.first, read_file(files_.first));
+        if (!copy || first.version().value_or(0) > copy->version().value_or(0))
+            return take(std::move(first), "file " + files_.first);
+    } catch (const error&) {
+        if (!copy)
+            throw;
+    }
+    take(std::move(*copy), "copy " + files_.copy);
 }
 
-/// Returns whether there is a valid copy.
-bool redis_origin::take_copy() {
+/// Returns nullopt if there is no valid copy.
+std::optional<policy_document> redis_origin::read_copy() {
     auto ignored = std::error_code{};
-    if (!std::filesystem::exists(files_.copy, ignored) && !ignored)
-        return false; // as before the first version
-    const auto content = read_file(files_.copy, json::max_copy_bytes);
+    // None, before the first version.
+    if (files_.copy.empty() || (!std::filesystem::exists(files_.copy, ignored) && !ignored))
+        return std::nullopt;
     try {
-        take(parse_file(files_.copy, content, json::parse_copy), "copy " + files_.copy);
-        return true;
+        return parse_file(files_.copy, read_file(files_.copy, json::max_copy_bytes),
+                          json::parse_copy);
     } catch (const error& e) {
         core_.report(policy_event_kind::copy_failed, {}, e.reason());
-        return false;
+        return std::nullopt;
     }
 }
 

@@ -30,7 +30,7 @@ namespace colimit::detail {
 
 /// The files of such a source.
 struct origin_files {
-    std::string first; ///< the document before Redis has one, if there is no copy
+    std::string first; ///< the document before Redis has one, unless the copy is newer
     std::string copy;  ///< empty: none
 };
 
@@ -64,7 +64,7 @@ class redis_origin final : public origin, private link_owner {
     };
 
     void take_first();
-    [[nodiscard]] bool take_copy();
+    [[nodiscard]] std::optional<policy_document> read_copy();
     void take(policy_document fresh, std::string from);
     void read(std::int64_t version, const std::string& text);
     [[nodiscard]] std::string problem_of(std::int64_t version, const std::string& text);

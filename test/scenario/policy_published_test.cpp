@@ -210,6 +210,40 @@ BOOST_AUTO_TEST_CASE(a_process_that_begins_with_the_copy_of_the_same_version_loa
     }
 }
 
+/// Else processes with a copy would take a version that the others refuse.
+BOOST_AUTO_TEST_CASE(a_file_of_a_higher_version_than_the_copy_is_in_force) {
+    auto p = publication{context, document_with("1/s")};
+    p.publish("4", document_with("4/s"));
+    p.run_for(3s);
+    BOOST_TEST(p.rules() == "4/s");
+    p.source.reset();
+    test::write_file(p.folder.path() + "/p", document_with("9/s", 9));
+    p.publish("5", document_with("5/s"));
+    p.begin();
+    p.run_for(3s);
+    BOOST_TEST(p.rules() == "9/s");
+    BOOST_TEST(p.source->status().origin == "file " + p.folder.path() + "/p");
+    p.source.reset();
+    test::write_file(p.folder.path() + "/p", "no document");
+    p.begin();
+    BOOST_TEST(p.rules() == "4/s");
+}
+
+BOOST_AUTO_TEST_CASE(the_copy_is_another_file_than_the_first_one) {
+    const auto folder = test::fresh_folder{};
+    test::write_file(folder.path() + "/p", document_with("1/s"));
+    auto options = policy_source_options{};
+    options.copy = folder.path() + "/./p";
+    auto settings = config{};
+    settings.server = "redis://127.0.0.1:1";
+    BOOST_CHECK_EXCEPTION(
+        (policy_source{context.get_executor(), folder.path() + "/p", settings, options}), error,
+        [](const error& e) {
+            return e.code() == errc::invalid_config &&
+                   e.reason().starts_with("policy_source_options::copy: ");
+        });
+}
+
 BOOST_AUTO_TEST_CASE(the_copy_of_the_longest_document_can_be_read) {
     auto p = publication{context, document_with("1/s")};
     const auto text = document_with("9007199254740991/s");
