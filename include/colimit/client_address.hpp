@@ -89,9 +89,9 @@ class trusted_proxies {
 /// Returns the address of the client that sent a request.
 ///
 /// The fields are read from right to left, and an address is believed only if a trusted proxy wrote
-/// it. If the text there is not an address (also `unknown` or `_hidden`), or there is none, the
-/// address of the proxy that wrote the last one is returned; the text of a client never is. At most
-/// `limits::max_proxies` proxies are passed.
+/// it. If the text there is not an address (also `unknown` or `_hidden`, and one with an interface
+/// that is not link-local), or there is none, the address of the proxy that wrote the last one is
+/// returned; the text of a client never is. At most `limits::max_proxies` proxies are passed.
 ///
 /// Proxies must write one of the two fields, in either way: a list in one field, or several fields.
 /// An address may be followed by a port. A proxy that writes one field lets the other one of a

@@ -54,7 +54,7 @@ namespace key {
 /// Returns the key of a client address in text form; all spellings (capitals, zeros, `::`) give the
 /// same key.
 /// @throws colimit::error with `errc::invalid_key` if the text is not a valid address, such as one
-/// with a port or in brackets
+/// with a port or in brackets, or one with an interface that is not link-local
 [[nodiscard]] scoped_key address(std::string_view client, address_prefixes bits = {});
 /// Returns the key of a user, by name, number or any other client id.
 [[nodiscard]] scoped_key user(std::string_view id) noexcept;

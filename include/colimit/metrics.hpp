@@ -94,6 +94,8 @@ struct policy_source_metrics {
 ///   - `colimit_policies_loads_total`: documents that were in force so far.
 ///   - `colimit_policies_version`: that of the document in force; missing if it has none.
 ///     `colimit_policies_loaded_timestamp_seconds`: since when it is in force.
+///   - `colimit_policies_limiting_routes`, `colimit_policies_unlikely_routes`: as in
+///     `policy_status`. If there is no limiting one, no request is limited by its route.
 ///   - `colimit_policies_problem{problem}`: 1 for the kind of `policy_status::problem`, `refused`,
 ///     `older` or `unavailable`, while it lasts, and for `copy failed` while there is a
 ///     `copy_problem`; 0 for the others.

@@ -13,6 +13,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -29,9 +30,10 @@ class source_core;
 
 /// The kinds of events of a source. A problem is reported once, when it begins.
 enum class policy_event_kind : std::uint8_t {
-    /// A document is in force; the text says where it is from, and if no route has a policy that is
-    /// not in shadow mode: then it limits no request, though an application may use its policies by
-    /// their names.
+    /// A document is in force; the text says where it is from, and if it limits less than it seems
+    /// to: if no route has a policy that may deny, so that no request is limited, though an
+    /// application may use its policies by their names; or if a route matches hardly any request.
+    /// See `policy_status::limiting_routes` and `unlikely_routes`.
     loaded,
     /// A document is not valid, or Redis has another one under the version in force; the text has
     /// the path in it and the reason.
@@ -54,7 +56,7 @@ struct policy_event {
     std::chrono::system_clock::time_point at{};
     /// The version that it is about, if it has one.
     std::optional<std::int64_t> version;
-    /// Printable, without passwords.
+    /// One line, in which control characters are escaped, without passwords.
     std::string text;
 };
 
@@ -72,6 +74,15 @@ struct policy_status {
     std::optional<std::int64_t> version; ///< of this document
     std::chrono::system_clock::time_point since{};
     std::uint64_t loads = 0; ///< documents that were in force so far, with this one
+    /// The routes of this document with a policy that may deny, which one in shadow mode does not,
+    /// except the following ones. If there are none, no request is limited by its route.
+    std::size_t limiting_routes = 0;
+    /// The routes with such a policy whose path or methods hardly any request has, so that they
+    /// probably limit nothing: the path is written for another router (`/users/:id`), or has
+    /// control characters or blanks around a segment, or no method is a registered one (`ANY`). It
+    /// is a guess by what is usual, which `colimit lint` explains; characters that are meant are
+    /// percent-encoded (`%3A`).
+    std::size_t unlikely_routes = 0;
     /// The last event `refused`, `older` or `unavailable`, while its cause lasts: the reason why
     /// the document in force may not be the one that operators want.
     std::optional<policy_event> problem;
@@ -105,8 +116,8 @@ struct policy_source_options {
 /// A document that is replaced while it is used.
 ///
 /// @par Threads Every function except moving and destroying may be called from any thread. The
-/// source does its work on the executor, on a strand of its own; reading and checking a document of
-/// the usual few kilobytes takes well below a millisecond.
+/// source does its work, such as reading and checking a document, on the executor, on a strand of
+/// its own.
 ///
 /// @par Lifetimes A source must not outlive its context. It keeps `context.run()` from returning
 /// until it is closed or destroyed.

@@ -99,7 +99,8 @@ scoped_key scoped_key::address(std::string_view client, address_prefixes bits) c
     const auto parsed = http::parse_address(client);
     if (!parsed)
         throw error{errc::invalid_key, "the address must be one of IPv4 (192.0.2.1) or IPv6 "
-                                       "(2001:db8::1), without a port or brackets (got " +
+                                       "(2001:db8::1), without a port or brackets, and without "
+                                       "an interface unless it is link-local (got " +
                                            shown(client) + ")"};
     return address(*parsed, bits);
 }

@@ -39,6 +39,16 @@ class writer_of_sources {
               [](metric& to, const policy_status& s, const std::string& labels) {
                   to.add(labels, seconds(s.since));
               });
+        write("colimit_policies_limiting_routes", "gauge",
+              "Routes of the document in force that limit requests.",
+              [](metric& to, const policy_status& s, const std::string& labels) {
+                  to.add(labels, std::uint64_t{s.limiting_routes});
+              });
+        write("colimit_policies_unlikely_routes", "gauge",
+              "Routes of the document in force that would limit requests, but hardly any matches.",
+              [](metric& to, const policy_status& s, const std::string& labels) {
+                  to.add(labels, std::uint64_t{s.unlikely_routes});
+              });
         write("colimit_policies_problem", "gauge",
               "1 while the source has this problem, 0 for the others.",
               [](metric& to, const policy_status& s, const std::string& labels) {

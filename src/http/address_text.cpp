@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Parses addresses by inet_pton, which accepts one form of IPv4, without leading zeros.
+// Parses addresses by inet_pton, which accepts one form of IPv4, without leading zeros, and no
+// interface. Asio accepts one after any IPv6 address, and makes a number of it that says nothing
+// where the address is global; an IPv6 address of a `Forwarded` field has none (RFC 7239).
 
 #include <http/address_text.hpp>
 
@@ -17,18 +19,20 @@ std::optional<ip::address> parse_address(std::string_view text) noexcept {
     constexpr auto none = std::string_view::npos;
     const auto percent = text.find(':') == none ? none : text.find('%');
     const auto bare = text.substr(0, percent);
-    const auto has_empty_interface = percent != none && percent + 1 == text.size();
-    if (bare.size() >= address_text || bare.find('\0') != none || has_empty_interface)
+    const auto has_interface = percent != none;
+    const auto is_empty_interface = has_interface && percent + 1 == text.size();
+    if (bare.size() >= address_text || bare.find('\0') != none || is_empty_interface)
         return std::nullopt;
     auto terminated = std::array<char, address_text>{}; // with a NUL, as inet_pton requires
     std::ranges::copy(bare, terminated.begin());
     auto v4 = ip::address_v4::bytes_type{};
-    if (::inet_pton(AF_INET, terminated.data(), v4.data()) == 1)
+    if (!has_interface && ::inet_pton(AF_INET, terminated.data(), v4.data()) == 1)
         return ip::address_v4{v4};
-    auto v6 = ip::address_v6::bytes_type{};
-    if (::inet_pton(AF_INET6, terminated.data(), v6.data()) == 1)
-        return ip::address_v6{v6};
-    return std::nullopt;
+    auto bytes = ip::address_v6::bytes_type{};
+    if (::inet_pton(AF_INET6, terminated.data(), bytes.data()) != 1)
+        return std::nullopt;
+    const auto v6 = ip::address_v6{bytes};
+    return !has_interface || v6.is_link_local() ? std::optional<ip::address>{v6} : std::nullopt;
 }
 
 ip::address canonical(const ip::address& a) noexcept {

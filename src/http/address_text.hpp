@@ -14,7 +14,7 @@ namespace colimit::http {
 /// Addresses in text form are shorter.
 inline constexpr unsigned address_text = 64;
 
-/// Parses an address without its interface, which only IPv6 has.
+/// Parses an address without its interface, which only a link-local one has: `fe80::1%eth0`.
 [[nodiscard]] std::optional<boost::asio::ip::address> parse_address(std::string_view text) noexcept;
 
 /// Returns the IPv4 address of one in IPv6 form (`::ffff:192.0.2.1`), or of one that NAT64 has

@@ -130,6 +130,10 @@ bool has_routes(const policy_document& document) noexcept {
     return detail::access::data(document)->has_routes;
 }
 
+bool is_unlikely(const policy_document& document, std::size_t route) noexcept {
+    return detail::access::data(document)->written.unlikely[route];
+}
+
 std::string with_version(std::string_view document, std::int64_t version) {
     if (parse_document(document).version)
         return std::string{document};

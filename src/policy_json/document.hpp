@@ -22,6 +22,10 @@ namespace colimit::json {
 /// there are none. Without the field the application chooses policies.
 [[nodiscard]] bool has_routes(const policy_document& document) noexcept;
 
+/// Returns whether hardly any request has the path or the methods of a route: see
+/// `http::is_unlikely`.
+[[nodiscard]] bool is_unlikely(const policy_document& document, std::size_t route) noexcept;
+
 /// Returns the text of a valid document, with this version if it has none: at most
 /// `max_copy_bytes`.
 [[nodiscard]] std::string with_version(std::string_view document, std::int64_t version);

@@ -4,6 +4,7 @@
 
 #include <colimit/detail/access.hpp>
 #include <colimit/limits.hpp>
+#include <http/unlikely_route.hpp>
 #include <policy/policy_data.hpp>
 #include <policy_json/read_routes.hpp>
 #include <rule_text/cursor.hpp>
@@ -144,10 +145,11 @@ void check_counts(const std::vector<std::size_t>& earlier, std::size_t i, const 
                           (earlier.size() == 1 ? " matches" : " match") + " all its requests");
 }
 
-[[nodiscard]] http::route read_route(const fields& f) {
+[[nodiscard]] http::route read_route(document_data& document, const fields& f) {
     auto methods = f.has("methods") ? read_methods(f["methods"]) : std::vector<std::string>{};
     const auto path = f["path"];
     const auto written = path.text("a path such as \"/api/*\"");
+    document.written.unlikely.push_back(http::is_unlikely(written, methods));
     return path.with_path([&] { return http::route{written, std::move(methods)}; });
 }
 
@@ -171,7 +173,7 @@ void read_routes(document_data& document, const node_ref& all) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto f = fields{all.element(i)};
         f.allow_only(known);
-        routes.push_back(read_route(f));
+        routes.push_back(read_route(document, f));
         document.policies_of.push_back(read_policies(document, f));
     }
     document.routes = http::route_table{std::move(routes)};

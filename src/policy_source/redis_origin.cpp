@@ -67,15 +67,15 @@ std::optional<policy_document> redis_origin::read_copy() {
     }
 }
 
-void redis_origin::take(policy_document fresh, std::string from) {
+void redis_origin::take(policy_document fresh, std::string_view from) {
     version_ = fresh.version().value_or(0);
-    core_.take(std::move(fresh), std::move(from));
+    core_.take(std::move(fresh), from);
 }
 
 void redis_origin::on_answer(redis::document_requests::answer answer) {
     using enum policy_event_kind;
     if (!answer.error.empty())
-        return core_.report(unavailable, {}, std::move(answer.error));
+        return core_.report(unavailable, {}, answer.error);
     if (!answer.version)
         return core_.report(unavailable, {}, "there is no field version in the hash " + key_);
     const auto version =

@@ -51,7 +51,7 @@ class redis_origin final : public origin, private link_owner {
   private:
     void on_answer(redis::document_requests::answer answer) override;
     void on_silence(std::string why) override {
-        core_.report(policy_event_kind::unavailable, {}, std::move(why));
+        core_.report(policy_event_kind::unavailable, {}, why);
     }
 
     /// What was read last. Times are in microseconds.
@@ -65,7 +65,7 @@ class redis_origin final : public origin, private link_owner {
 
     void take_first();
     [[nodiscard]] std::optional<policy_document> read_copy();
-    void take(policy_document fresh, std::string from);
+    void take(policy_document fresh, std::string_view from);
     void read(std::int64_t version, const std::string& text);
     [[nodiscard]] std::string problem_of(std::int64_t version, const std::string& text);
     void take_published(std::int64_t version, const std::string& text);

@@ -2,8 +2,10 @@
 //
 // The state of a source, its events, and SIGHUP.
 
+#include <base/bytes.hpp>
 #include <colimit/detail/access.hpp>
 #include <policy/policy_data.hpp>
+#include <policy_json/document.hpp>
 #include <policy_source/source_core.hpp>
 
 #include <boost/asio/post.hpp>
@@ -14,6 +16,8 @@
 #include <csignal>
 #include <cstddef>
 #include <exception>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace colimit::detail {
@@ -22,12 +26,36 @@ namespace asio = boost::asio;
 
 namespace {
 
-[[nodiscard]] bool has_limited_route(const policy_document& d) noexcept {
+/// Escapes control characters, which the path of a file may have.
+[[nodiscard]] std::string printable(std::string_view text) {
+    auto out = std::string{};
+    for (const auto c : text) {
+        const auto code = static_cast<unsigned char>(c);
+        if (code >= 0x20 && code != 0x7f)
+            out += c;
+        else
+            out += {'\\', 'x', hex_digits[code >> 4U], hex_digits[code & 15U]};
+    }
+    return out;
+}
+
+/// Counts the routes that have a policy which may deny.
+void count_routes(const policy_document& d, policy_status& to) noexcept {
     const auto may_deny = [](const keyed_policy& p) { return access::data(p.limit)->may_deny(); };
+    to.limiting_routes = 0;
+    to.unlikely_routes = 0;
     for (std::size_t i = 0; i < d.routes().size(); ++i)
         if (std::ranges::any_of(d.policies_of(i), may_deny))
-            return true;
-    return false;
+            ++(json::is_unlikely(d, i) ? to.unlikely_routes : to.limiting_routes);
+}
+
+/// Returns what an event says about a document that limits less than it seems to, or nothing.
+[[nodiscard]] std::string remark_on(const policy_status& s) {
+    if (s.unlikely_routes == 0)
+        return s.limiting_routes == 0 ? ", in which no route has a policy that may deny" : "";
+    return ", in which hardly any request matches " + std::to_string(s.unlikely_routes) + " of " +
+           std::to_string(s.unlikely_routes + s.limiting_routes) +
+           " routes with a policy that may deny (colimit lint says why)";
 }
 
 } // namespace
@@ -97,18 +125,18 @@ policy_status source_core::status() const {
     return status_;
 }
 
-void source_core::take(policy_document fresh, std::string from) {
+void source_core::take(policy_document fresh, std::string_view from) {
     auto made = std::make_shared<const policy_document>(std::move(fresh));
     auto what = policy_event{.kind = policy_event_kind::loaded,
                              .at = std::chrono::system_clock::now(),
                              .version = made->version(),
-                             .text = from};
-    if (!has_limited_route(*made))
-        what.text += ", in which no route has a policy that may deny";
+                             .text = printable(from)};
     {
         const std::lock_guard guard{mutex_};
+        status_.origin = what.text;
+        count_routes(*made, status_);
+        what.text += remark_on(status_);
         in_force_.swap(made); // the last reference to the old one may end below
-        status_.origin = std::move(from);
         status_.version = what.version;
         status_.since = what.at;
         ++status_.loads;
@@ -118,11 +146,11 @@ void source_core::take(policy_document fresh, std::string from) {
 }
 
 void source_core::report(policy_event_kind kind, std::optional<std::int64_t> version,
-                         std::string text) {
+                         std::string_view text) {
     auto what = policy_event{.kind = kind,
                              .at = std::chrono::system_clock::now(),
                              .version = version,
-                             .text = std::move(text)};
+                             .text = printable(text)};
     {
         const std::lock_guard guard{mutex_};
         auto& last =

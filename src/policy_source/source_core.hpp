@@ -63,9 +63,9 @@ class source_core : public std::enable_shared_from_this<source_core> {
     [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
 
     /// Puts a document in force.
-    void take(policy_document fresh, std::string from);
+    void take(policy_document fresh, std::string_view from);
     /// Reports a problem, unless it is the one that was reported last.
-    void report(policy_event_kind kind, std::optional<std::int64_t> version, std::string text);
+    void report(policy_event_kind kind, std::optional<std::int64_t> version, std::string_view text);
     /// Notes that the document in force is what the origin has, so that a problem is over.
     void solve();
     /// Notes that the copy is written.

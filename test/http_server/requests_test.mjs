@@ -65,6 +65,13 @@ test('the metrics count what clients did', async () => {
     assert.ok(!text.includes('127.0.0.1'), 'no keys');
     assert.match(text, /^colimit_policies_loads_total 1$/m);
     assert.match(text, /^colimit_policies_problem\{problem="refused"\} 0$/m);
+    assert.match(text, /^colimit_policies_limiting_routes 1$/m);
+    server.write({...policies, routes: [{path: '/api/:name', policy: 'hello'}]});
+    await eventually('a document that limits nothing is reported',
+        () => /^policies: loaded: .*hardly any request matches 1 of 1 routes/m.test(server.errors));
+    const now = await (await fetch(`${server.url}metrics`)).text();
+    assert.match(now, /^colimit_policies_limiting_routes 0$/m);
+    assert.match(now, /^colimit_policies_unlikely_routes 1$/m);
     await server.stop();
 });
 

@@ -130,6 +130,58 @@ BOOST_AUTO_TEST_CASE(a_document_that_limits_no_request_is_in_force_and_says_so) 
     BOOST_TEST(o.source.status().origin == "file " + o.path());
 }
 
+BOOST_AUTO_TEST_CASE(the_state_counts_routes_that_limit_and_those_that_hardly_any_request_matches) {
+    const auto with = [](const std::string& routes) {
+        return R"({"policies": {"api": "1/s", "trial": "1/s shadow"}, "routes": [)" + routes + "]}";
+    };
+    auto o = observed_source{with(R"({"path": "/a", "policy": "api"},
+                                     {"path": "/b", "policy": "trial"},
+                                     {"path": "/c", "policies": []},
+                                     {"path": "/*", "policies": ["trial", "api"]})")};
+    const auto counts = [&](std::size_t limiting, std::size_t unlikely) {
+        const auto s = o.source.status();
+        return s.limiting_routes == limiting && s.unlikely_routes == unlikely;
+    };
+    BOOST_TEST(counts(2, 0));
+    o.run_until_event("loaded: file " + o.path());
+    const auto said = [&](const std::string& share) {
+        return "loaded: file " + o.path() + ", in which hardly any request matches " + share +
+               " routes with a policy that may deny (colimit lint says why)";
+    };
+    o.write(with(R"({"path": "/api/:id", "policy": "api"})"));
+    o.run_until_event(said("1 of 1"));
+    BOOST_TEST(counts(0, 1));
+    o.write(with(R"({"path": "/a/<id>", "policy": "api"}, {"path": "/b ", "policy": "api"},
+                    {"path": "/c", "methods": ["ANY"], "policy": "api"},
+                    {"path": "/d", "methods": ["ANY", "GET"], "policy": "api"},
+                    {"path": "/%3Aid", "policy": "api"}, {"path": "/:id/x", "policy": "trial"})"));
+    o.run_until_event(said("3 of 5"));
+    BOOST_TEST(counts(2, 3));
+    o.write("{");
+    o.run_until([&] { return o.events.count("refused") == 1; });
+    BOOST_TEST(counts(2, 3)); // of the document that is in force
+    o.write(R"({"policies": {"api": "1/s"}})");
+    o.run_until([&] { return counts(0, 0); });
+}
+
+BOOST_AUTO_TEST_CASE(events_are_one_line_whatever_the_name_of_the_file) {
+    auto context = asio::io_context{};
+    const auto folder = test::fresh_folder{};
+    const auto path = folder.path() + "/a\nloaded: \x1b[2J\x7f.json";
+    test::write_file(path, document_with("1/s"));
+    auto events = test::event_list{};
+    auto options = patient();
+    options.on_event = events.to();
+    auto source = policy_source{context.get_executor(), path, options};
+    test::write_file(path, document_with("1/x"));
+    source.reload();
+    test::run_until(context, [&] { return events.count("refused") == 1; });
+    const auto shown = folder.path() + "/a\\x0aloaded: \\x1b[2J\\x7f.json";
+    BOOST_TEST(source.status().origin == "file " + shown);
+    BOOST_TEST(events.lines.front() == "loaded: file " + shown);
+    BOOST_TEST(events.lines.back().starts_with("refused: " + shown + ": policies.api: "));
+}
+
 BOOST_AUTO_TEST_CASE(an_invalid_document_leaves_the_old_one_in_force) {
     auto o = observed_source{document_with("1/s")};
     o.write(document_with("1/x"));

@@ -177,6 +177,36 @@ BOOST_DATA_TEST_CASE(no_verb_of_any_kind_adds_a_key, every_way) {
     }
 }
 
+/// Also where an old log or sketch is found, of a window that has ended.
+BOOST_DATA_TEST_CASE(a_refused_call_changes_no_ttl, every_way) {
+    auto tested = tested_server{sample};
+    auto& look = tested.look;
+    constexpr auto begin = time_point{1'000'000h};
+    const auto ends = [&look] {
+        auto out = std::string{};
+        for (const auto& name : look.keys())
+            out += name + ' ' + std::to_string(look.must({"PEXPIRETIME", name}).integer) + '\n';
+        return out;
+    };
+    for (const auto& p : every_policy()) {
+        const auto opened = tested.open();
+        auto& l = *opened;
+        look.must({"FLUSHALL"});
+        auto before = calls{l};
+        l.limiter.charge("k", p, {.cost = 2, .member = "m", .now = begin}, before.next());
+        BOOST_TEST(!before.wait().front(), p.name());
+        const auto found = ends();
+        for (const auto later : {1h, 30h}) {
+            fill(look);
+            auto made = calls{l};
+            l.limiter.allow("k", p, {.member = "n", .now = begin + later + 30min}, made.next());
+            BOOST_TEST((made.wait().front() == errc::server_error), p.name());
+            BOOST_TEST(ends() == found, p.name());
+            empty(look);
+        }
+    }
+}
+
 /// The removals of some keys come before the growth of others, in one batch.
 BOOST_DATA_TEST_CASE(nothing_grows_behind_what_shrinks, every_way) {
     auto tested = tested_server{sample};

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -147,6 +148,26 @@ BOOST_AUTO_TEST_CASE(a_packed_state_takes_about_half_of_what_a_key_takes) {
     BOOST_TEST_MESSAGE("among 10,000: plain " << plain << " bytes, packed " << packed);
     BOOST_TEST(packed * 3 <= plain * 2);
     BOOST_TEST(packed > 50);
+    if (const auto v = version_of(look()); !v.is_valkey() && v.major == 7) { // the guide's figures
+        BOOST_TEST(std::abs(packed - 101) <= 10);
+        BOOST_TEST(std::abs(plain - 224) <= 15);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(each_further_rule_of_numbers_adds_36_bytes) {
+    constexpr auto further = 7;
+    std::vector<rule> rules;
+    auto bytes = std::vector<std::int64_t>{};
+    for (int i = 0; i <= further; ++i) {
+        rules.push_back(gcra(5, std::chrono::seconds{i + 1}).named("r" + std::to_string(i)));
+        auto s = open_store(store_kind::redis_resp3);
+        s->charge(key, policy{"api", rules}, {.now = at(0)});
+        bytes.push_back(bytes_in_use(look()));
+    }
+    const auto added = bytes.back() - bytes.front();
+    BOOST_TEST_MESSAGE("seven further rules: " << added << " bytes");
+    BOOST_TEST(added <= further * 40);
+    BOOST_TEST(added >= further * 32);
 }
 
 } // namespace

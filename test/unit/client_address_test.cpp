@@ -94,6 +94,8 @@ BOOST_AUTO_TEST_CASE(an_address_may_have_a_port_and_brackets) {
         BOOST_TEST(behind_one(text) == "1.2.3.4");
     for (const auto* text : {"2001:DB8::1", "[2001:db8::1]", "[2001:db8:0::1]:65535"})
         BOOST_TEST(behind_one(text) == "2001:db8::1");
+    for (const auto* text : {"fe80::7%eth0", "[fe80::7%25eth0]:80", "fe80::7%1"})
+        BOOST_TEST(behind_one(text) == "fe80::7");
 }
 
 BOOST_AUTO_TEST_CASE(a_text_that_is_not_an_address_ends_the_way_at_the_proxy_that_wrote_it) {
@@ -103,6 +105,10 @@ BOOST_AUTO_TEST_CASE(a_text_that_is_not_an_address_ends_the_way_at_the_proxy_tha
                              "_hidden",
                              "1.2.3",
                              "1.2.3.256",
+                             "2001:db8::1%eth0",
+                             "[2001:db8::1%eth0]:80",
+                             "::ffff:1.2.3.4%eth0",
+                             "1.2.3.4%a::b",
                              "01.2.3.4",
                              "1.2.3.4:",
                              "1.2.3.4:x",

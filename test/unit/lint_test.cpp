@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_bucket_of_a_calendar_unit_names_the_calendar) {
 BOOST_AUTO_TEST_CASE(a_document_that_limits_nothing_is_a_warning) {
     const auto all = R"(, {"path": "/*", "policies": []}])";
     const auto routes = [&](std::string_view some) {
-        return document_problems(R"({"policies": {"a": "5/s", "b": "5/s"}, "routes": [)" +
+        return document_problems(R"({"policies": {"a": "5/s", "b": "100/h"}, "routes": [)" +
                                  std::string{some} + all + "}");
     };
     BOOST_TEST(document_problems(R"({"policies": {}})") == "no_policies policies");
@@ -220,6 +220,90 @@ BOOST_AUTO_TEST_CASE(fields_without_effect_are_a_warning) {
     BOOST_TEST(document_problems(R"({"policies": {"a": {"rules": "5/s", "prevent_duplicate": "0s"},
         "b": {"rules": "5/s", "prevent_duplicate": "1s"}}})") ==
                "no_effect policies.a.prevent_duplicate");
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_that_another_policy_of_its_routes_covers_is_unreachable) {
+    const auto problems = [](const std::string& policies, const std::string& routes) {
+        return document_problems(R"({"policies": {)" + policies + R"(}, "routes": [)" + routes +
+                                 R"({"path": "/*", "policies": []}]})");
+    };
+    const std::string both = R"({"path": "/x", "policies": ["a", "b"]}, )";
+    const std::string strict = R"("a": {"rules": "10/s", "key": "user|ip"}, )";
+    const auto b = [](const std::string& rules, const std::string& key) {
+        return R"("b": {"rules": ")" + rules + R"(", "key": ")" + key + R"("})";
+    };
+    constexpr auto found = "unreachable_rule policies.b";
+    const auto with = [&](const std::string& text) { return problems(strict + text, both); };
+    BOOST_TEST(with(b("1000/s", "user|ip")) == found);
+    BOOST_TEST(with(b("10/s", "user | ip")) == found); // of two equal ones the second
+    BOOST_TEST(with(b("1000/s shadow", "user|ip")) == found);
+    BOOST_TEST(with(b("1000/s", "user|ip+route")) == found);
+    BOOST_TEST(with(b("1000/s", "method+user|ip")) == found);
+    BOOST_TEST(with(b("9/s", "user|ip")) == "unreachable_rule policies.a");
+    for (const auto& text :
+         {b("9/s", "user|ip+route"), b("1000/s", "user"), b("1000/s", "ip"), b("1000/s", "global"),
+          b("100/h", "user|ip"), b("1000/s sliding_log", "ip+route")})
+        BOOST_TEST(with(text).find("unreachable") == std::string::npos, text);
+    BOOST_TEST(problems(R"("a": {"rules": "10/s", "key": "global"}, )" + b("1000/s", "ip"), both) ==
+               found);
+    // A rule in shadow mode denies nothing first, and another failure mode may deny.
+    BOOST_TEST(problems(R"("a": {"rules": "10/s", "shadow": true}, )" + b("1000/s", "ip"), both) ==
+               "");
+    BOOST_TEST(problems(R"("a": {"rules": "10/s", "on_failure": "allow"}, )" + b("1000/s", "ip"),
+                        both) == "");
+    // Without the other policy on all its routes it counts requests that the other one does not.
+    BOOST_TEST(problems(strict + b("1000/s", "user|ip"),
+                        both + R"({"path": "/y", "policy": "b"}, )") == "");
+    BOOST_TEST(problems(strict + b("1000/s", "user|ip"),
+                        both + R"({"path": "/y", "policy": "a"}, )") == found);
+    const auto all = tool::lint::findings_of(
+        R"({"policies": {"a": "10/s", "b": "1000/s"},
+            "routes": [{"path": "/*", "policies": ["b", "a"]}]})");
+    BOOST_TEST_REQUIRE(all.size() == 1U);
+    BOOST_TEST(all[0].message == "rule 1 (1000/s) is unreachable: on each of its routes it never "
+                                 "denies a request that rule 1 (10/s) of policy a allows");
+}
+
+BOOST_AUTO_TEST_CASE(a_route_without_policies_that_leaves_no_request_is_a_warning) {
+    const auto routes = [](const std::string& first, const std::string& last = R"("policy": "a")") {
+        return document_problems(R"({"policies": {"a": "5/s"}, "routes": [{)" + first +
+                                 R"(}, {"path": "/a", "policy": "a"}, {"path": "/*", )" + last +
+                                 "}]}");
+    };
+    for (const auto* const path : {"/{x}/y/*", "/health", "/"})
+        BOOST_TEST(routes(R"("policies": [], "path": ")" + std::string{path} + '"') == "", path);
+    for (const auto* const path : {"/{x}/*/*", "/{x}/{y}", "/*/{y}/*"})
+        BOOST_TEST(routes(R"("policies": [], "path": ")" + std::string{path} + '"') ==
+                       "open_route routes[0]",
+                   path);
+    BOOST_TEST(routes(R"("policies": [], "path": "/{x}/{y}")", R"("policies": [])") == "");
+    BOOST_TEST(routes(R"("policies": [], "methods": ["GET"], "path": "/{x}/*")") == "");
+    BOOST_TEST(routes(R"("policy": "a", "path": "/{x}/{y}")") == "");
+    const auto found = tool::lint::findings_of(R"({"policies": {"a": "5/s"}, "routes": [
+        {"path": "/{x}/*", "policies": []}, {"path": "/*", "policy": "a"}]})");
+    BOOST_TEST_REQUIRE(found.size() == 1U);
+    BOOST_TEST(found[0].path == "routes[0]");
+    BOOST_TEST(found[0].message ==
+               "has no policies and no literal segment, so requests of any name are not limited "
+               "that routes[1] would limit (expected a path such as /health, or the policies of "
+               "routes[1])");
+}
+
+BOOST_AUTO_TEST_CASE(fields_about_addresses_that_no_limit_reads_are_a_warning) {
+    const auto with = [](const std::string& key, const std::string& fields) {
+        return document_problems(R"({"policies": {"a": {"rules": "5/s", "key": ")" + key +
+                                 R"("}}, "routes": [{"path": "/*", "policy": "a"}])" + fields +
+                                 "}");
+    };
+    const std::string proxies = R"(, "trusted_proxies": 1, "proxy_field": "Forwarded")";
+    const std::string prefix = R"(, "ipv6_prefix": 56)";
+    BOOST_TEST(with("user", proxies + prefix) ==
+               "no_effect trusted_proxies; no_effect ipv6_prefix");
+    BOOST_TEST(with("global", proxies) == "no_effect trusted_proxies");
+    BOOST_TEST(with("verified:header:ip+route", prefix) == "no_effect ipv6_prefix");
+    BOOST_TEST(with("user", R"(, "trusted_proxies": 0, "ipv6_prefix": 64)") == "");
+    for (const auto* const key : {"ip", "user|ip", "route+ip", "user|ip+route"})
+        BOOST_TEST(with(key, proxies + prefix) == "", key);
 }
 
 BOOST_AUTO_TEST_CASE(methods_that_no_request_has_are_a_warning) {

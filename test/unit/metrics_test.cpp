@@ -3,6 +3,7 @@
 // The text for Prometheus: which number is in which line, labels, and errors.
 
 #include <colimit/metrics.hpp>
+#include <colimit/slot.hpp>
 #include <support/unit_test.hpp>
 
 #include <boost/asio/detached.hpp>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <string>
@@ -250,6 +252,51 @@ BOOST_AUTO_TEST_CASE(a_limiter_reports_its_calls_and_policies) {
     BOOST_TEST(text.ends_with('\n'));
 }
 
+BOOST_AUTO_TEST_CASE(counters_never_decrease) {
+    auto context = asio::io_context{1};
+    auto settings = config{};
+    settings.counted_policies = 1; // the second one is counted with others
+    auto limiter = colimit::limiter{context.get_executor(), settings};
+    const policy two{"two", gcra(2, 1h).burst(2)};
+    const policy places{"places", concurrent(1).lease(1h)};
+    const std::vector<std::function<void()>> calls = {
+        [&] { limiter.allow("k", two, asio::detached); },
+        [&] { limiter.refund("k", two, asio::detached); },
+        [&] { limiter.charge("k", two, {.cost = 5}, asio::detached); },
+        [&] { limiter.peek("k", two, asio::detached); },
+        [&] { limiter.block("k", two, 1h, asio::detached); },
+        [&] { limiter.reset("k", two, asio::detached); },
+        [&] { limiter.acquire("k", places, [](error_code, const slot&) {}); },
+        [&] { limiter.allow("k", places, asio::detached); }}; // an error
+    const auto is_counter = [](const std::string& name) {
+        const auto base = name.substr(0, name.find('{'));
+        return base.ends_with("_total") || base.ends_with("_count") || base.ends_with("_bucket") ||
+               base.ends_with("_sum");
+    };
+    auto before = parsed{to_prometheus(metrics_of(limiter))}.samples;
+    auto counters = std::size_t{0};
+    for (auto round = 0; round < 3; ++round)
+        for (const auto& call : calls)
+            for (const auto ends : {false, true}) {
+                call();
+                context.restart();
+                if (ends)
+                    context.poll();
+                auto now = parsed{to_prometheus(metrics_of(limiter))}.samples;
+                for (const auto& [name, value] : before)
+                    if (is_counter(name)) {
+                        ++counters;
+                        BOOST_TEST((now.contains(name) && std::stod(now[name]) >= std::stod(value)),
+                                   name << " was " << value);
+                    }
+                before = std::move(now);
+            }
+    BOOST_TEST(counters > 1'000U);
+    limiter.close();
+    context.restart();
+    context.run();
+}
+
 BOOST_AUTO_TEST_CASE(samples_of_a_metric_are_together_for_all_limiters) {
     auto both = std::vector{numbered(), numbered()};
     both[0].labels = {{"thread", "0"}, {"limiter", "api"}};
@@ -339,11 +386,15 @@ BOOST_AUTO_TEST_CASE(a_source_reports_its_document_and_the_problem_that_lasts) {
     using enum policy_event_kind;
     auto m = policy_source_metrics{{{"name", "a"}}, {}};
     m.status.loads = 3;
+    m.status.limiting_routes = 5;
+    m.status.unlikely_routes = 2;
     m.status.since = std::chrono::system_clock::time_point{1'700'000'000'012'345us};
     auto p = parsed{to_prometheus(m)};
     BOOST_TEST(p.take("colimit_policies_loads_total{name=\"a\"}") == "3");
     BOOST_TEST(p.take("colimit_policies_loaded_timestamp_seconds{name=\"a\"}") ==
                "1700000000.012345");
+    BOOST_TEST(p.take("colimit_policies_limiting_routes{name=\"a\"}") == "5");
+    BOOST_TEST(p.take("colimit_policies_unlikely_routes{name=\"a\"}") == "2");
     for (const auto kind : {refused, older, unavailable, copy_failed})
         BOOST_TEST(p.take("colimit_policies_problem{name=\"a\",problem=\"" +
                           std::string{to_string(kind)} + "\"}") == "0");

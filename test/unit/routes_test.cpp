@@ -50,6 +50,11 @@ BOOST_AUTO_TEST_CASE(a_path_has_one_normal_form) {
         {"/a/b", "/a/b"},
         {"/a/b/", "/a/b"},
         {"a/b", "/a/b"},
+        {"/a/../login", "/login"}, // these four as the guide says
+        {"//login/", "/login"},
+        {"/%6Cogin", "/login"},
+        {"/a//../b", "/b"},
+        {"/LOGIN", "/LOGIN"},
         {"/API/./a//b/../%7Euser/?x=1", "/API/a/~user"},
         {"/%61%2e%2E/%2e%2e/b", "/b"},
         {"/..", "/"},

@@ -60,13 +60,14 @@ if #sketched > 0 or all_or_nothing then
         keep(sketches.key(k, j), t[sketched[j]] - now)
     end
 
-    -- Keeps the changes of the trial: the member counts.
+    -- Keeps the changes of the trial: the member counts. On a full server nothing changes, not even
+    -- the TTL of an old sketch.
     function sketches.keep_trial(k, member)
+        if find_oom() then error({err = oom}) end
         for j = 1, #sketched do
             if grown[j] then sketches.keep(k, j) end
         end
         undo = {}
-        if find_oom() then error({err = oom}) end
         for j, i in ipairs(sketched) do
             local key = sketches.key(k, j)
             if debt[i] == 0 then

@@ -86,8 +86,9 @@ command lint_command() {
         .name = "lint",
         .summary = "Check a document of policies for errors and unlikely limits",
         .text = {"Reports the error that makes a document invalid, with its position, or "
-                 "warnings. unreachable_rule: another rule of the policy denies every call "
-                 "first that this one would deny. daily_quota_in_a_second: a full bucket has "
+                 "warnings. unreachable_rule: another rule denies every call first that "
+                 "this one would deny, one of the policy or of another policy on all its routes. "
+                 "daily_quota_in_a_second: a full bucket has "
                  "at least the tokens that return in a day, and no other rule of the policy "
                  "keeps a client from taking them within a second. slow_recovery: an empty "
                  "bucket takes two days or longer to be full. day_bucket: a bucket per day, "
@@ -96,8 +97,9 @@ command lint_command() {
                  "route uses the policy. foreign_path: a segment such as :id or <id>, which is "
                  "a literal text here. odd_path: blanks or control characters. final_slash: a path "
                  "is no prefix. unknown_method: hardly any request has it. no_last_route: requests "
-                 "that no route matches are not "
-                 "limited. A document without the field routes has none of these warnings, as "
+                 "that no route matches are not limited. open_route: a route without policies "
+                 "takes requests of any name from one that limits. A document without the field "
+                 "routes has none of these warnings, as "
                  "the application chooses policies. invented_key: every policy of a route has a "
                  "key that a client can choose. no_proxy_field: there are trusted proxies, and "
                  "not the field that they write. wide_proxies: clients may be in a network of "

@@ -7,12 +7,13 @@
 #include <tool/frame/format.hpp>
 #include <tool/lint/findings.hpp>
 #include <tool/lint/rate_bounds.hpp>
-#include <tool/lint/route_text.hpp>
+#include <tool/lint/route_limits.hpp>
 #include <tool/lint/trust.hpp>
 
 #include <colimit/detail/access.hpp>
 #include <colimit/error.hpp>
 #include <colimit/policy_document.hpp>
+#include <http/unlikely_route.hpp>
 #include <policy_json/value.hpp>
 
 #include <algorithm>
@@ -33,11 +34,6 @@ using colimit::policy;
 using colimit::rule;
 
 constexpr auto slow = days{2};
-
-/// Returns `rule 2 (5000/h named hour)`.
-std::string rule_text(const policy& p, std::size_t i) {
-    return "rule " + std::to_string(i + 1) + " (" + to_string(p[i]) + ")";
-}
 
 /// Returns the first rule that implies rule `i`. Of two that imply each other the first one stays.
 std::optional<std::size_t> stricter_than(const policy& p, std::size_t i) {
@@ -150,6 +146,7 @@ class route_reader {
                         "no request has a route: nothing is limited (leave the field out if the "
                         "application chooses policies itself)");
         look_for_unused_policies(parsed);
+        look_at_limits(parsed, *found_);
         for (std::size_t i = 0; i < routes->content.size; ++i) {
             const auto& route = written_.inside(*routes, i);
             look_at_path(i, *member(route, "path"), parsed.routes());
@@ -235,7 +232,7 @@ class route_reader {
     void look_at_methods(std::size_t route, const colimit::json::value& methods) {
         for (std::size_t i = 0; i < methods.content.size; ++i)
             if (const auto name = written_.text(written_.inside(methods, i).content);
-                !is_registered(name))
+                !colimit::http::is_registered(name))
                 warn(problem::unknown_method,
                      "routes[" + std::to_string(route) + "].methods[" + std::to_string(i) + "]",
                      std::string{name} +
@@ -247,7 +244,7 @@ class route_reader {
                       const colimit::http::route_table& routes) {
         const auto text = written_.text(path.content);
         const auto where = "routes[" + std::to_string(i) + "].path";
-        if (is_odd(text))
+        if (colimit::http::is_odd(text))
             warn(problem::odd_path, where,
                  "has a blank at the end of a segment or a control character, so hardly any "
                  "request has it (percent-encode it if it is meant)");
@@ -263,7 +260,7 @@ class route_reader {
             warn(problem::final_slash, where,
                  "is the same with and without the slash at the end, and no prefix (expected " +
                      all + " if it is meant for all paths that begin so)");
-        if (const auto segment = foreign_segment(written_.text(path.content)); !segment.empty())
+        if (const auto segment = colimit::http::foreign_segment(text); !segment.empty())
             warn(problem::foreign_path, "routes[" + std::to_string(i) + "].path",
                  "the segment " + std::string{segment} +
                      " is a literal text here, but a parameter or a pattern in other routers "
@@ -296,6 +293,10 @@ finding error_in(std::string_view text) {
 }
 
 } // namespace
+
+std::string rule_text(const policy& p, std::size_t i) {
+    return "rule " + std::to_string(i + 1) + " (" + to_string(p[i]) + ")";
+}
 
 std::string_view to_string(problem p) noexcept {
     switch (p) {
@@ -333,6 +334,8 @@ std::string_view to_string(problem p) noexcept {
         return "wide_proxies";
     case problem::no_last_route:
         return "no_last_route";
+    case problem::open_route:
+        return "open_route";
     case problem::invented_key:
         return "invented_key";
     case problem::no_proxy_field:

@@ -5,6 +5,9 @@
 
 #pragma once
 
+#include <colimit/policy.hpp>
+
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +18,8 @@ namespace tool::lint {
 enum class problem : unsigned char {
     /// The document is not valid, and has no other finding.
     invalid_document,
-    /// Another rule of the policy denies every call first that this one would deny.
+    /// Another rule denies every call first that this one would deny: one of the policy, or of a
+    /// policy that is on all of its routes.
     unreachable_rule,
     /// A full bucket has at least the tokens that return in a day, and no other rule keeps a client
     /// from taking them within a second.
@@ -43,10 +47,12 @@ enum class problem : unsigned char {
     only_shadow,
     /// A policy has a key, and the document has no routes, which alone use it.
     unused_key,
-    /// A field has a value that switches it off.
+    /// A field has a value that switches it off, or is about addresses, which no limit reads.
     no_effect,
     /// Requests that no route matches are not limited.
     no_last_route,
+    /// A route limits nothing and has a path without a text, before one that would limit.
+    open_route,
     /// Every policy of a route has a key that a client can choose.
     invented_key,
     /// There are trusted proxies, and not the field that they write.
@@ -64,6 +70,9 @@ struct finding {
 
     friend bool operator==(const finding&, const finding&) = default;
 };
+
+/// Returns `rule 2 (5000/h named hour)`.
+[[nodiscard]] std::string rule_text(const colimit::policy& p, std::size_t i);
 
 /// Returns the findings about a document for `parse_policy_document`, in the order of the names of
 /// policies and then that of rules, then that of routes; empty if there are none.

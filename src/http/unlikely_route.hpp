@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Paths and methods of routes that are valid and probably mean something else.
+// Paths and methods of routes that are valid and probably mean something else. `colimit lint` warns
+// about them, and a source of policies counts such routes.
 
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 
-namespace tool::lint {
+namespace colimit::http {
 
 /// Returns whether a method is in IANA's registry, without `PRI`, which no request has.
 [[nodiscard]] bool is_registered(std::string_view method);
@@ -19,4 +22,9 @@ namespace tool::lint {
 /// are checked by the parser.
 [[nodiscard]] std::string_view foreign_segment(std::string_view path);
 
-} // namespace tool::lint
+/// Returns whether hardly any request has such a path, or one of these methods, of which none means
+/// all.
+/// @param path as it is written: what is percent-encoded is meant
+[[nodiscard]] bool is_unlikely(std::string_view path, std::span<const std::string> methods);
+
+} // namespace colimit::http

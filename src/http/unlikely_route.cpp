@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Texts that are valid, and that hardly any request has.
+// Paths and methods that are valid, and that hardly any request has.
 
-#include <tool/lint/route_text.hpp>
+#include <http/unlikely_route.hpp>
 
 #include <core/compiled_policy.hpp>
 #include <http/path.hpp>
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <string>
 
-namespace tool::lint {
+namespace colimit::http {
 
 namespace {
 
@@ -48,11 +48,10 @@ std::string_view foreign_segment(std::string_view path) {
         return segment == "+" || segment.find("...") != std::string_view::npos ||
                (segment.find_first_of("_@") == 0 && is_id(segment.substr(1))) ||
                (colon != std::string_view::npos && is_id(segment.substr(colon + 1))) ||
-               (percent != std::string_view::npos &&
-                !colimit::http::escaped_byte(segment.substr(percent))) ||
+               (percent != std::string_view::npos && !escaped_byte(segment.substr(percent))) ||
                segment.find_first_of("<>[]()^$|\\") != std::string_view::npos ||
                (colon != std::string_view::npos &&
-                (colon == 0 || !colimit::core::is_name_character(segment[colon - 1]) ||
+                (colon == 0 || !core::is_name_character(segment[colon - 1]) ||
                  segment[colon - 1] == '-' || segment[colon - 1] == '.')) ||
                segment.find(".+") != std::string_view::npos;
     };
@@ -65,4 +64,9 @@ std::string_view foreign_segment(std::string_view path) {
     return {};
 }
 
-} // namespace tool::lint
+bool is_unlikely(std::string_view path, std::span<const std::string> methods) {
+    return is_odd(path) || !foreign_segment(path).empty() ||
+           (!methods.empty() && std::ranges::none_of(methods, is_registered));
+}
+
+} // namespace colimit::http
