@@ -127,7 +127,7 @@ int key_call::change(output& out, const std::string& done, const verb& make,
         d = co_await make(l, limited);
     });
     // A call that was made before with its id has the decision of then.
-    const auto is_repeated = d.server_time < before.server_time;
+    const auto is_repeated = request && d.server_time < before.server_time;
     const auto why = is_repeated
                          ? "a call with this --request was made before, so nothing is changed"
                          : why_not(limited, before, d);

@@ -33,6 +33,7 @@ struct key_call {
     std::string key;
     server_options server;
     policy_options what;
+    std::optional<std::string> request; ///< of the commands that declare it
 
     /// Declares KEY and the options of a policy and a server.
     void declare(CLI::App& app);

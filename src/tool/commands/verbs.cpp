@@ -35,8 +35,6 @@ struct check_options : check_call {
             co_return co_await l.allow(k.key, k.limit, all);
         });
     }
-
-    std::optional<std::string> request;
 };
 
 struct peek_options : check_call {
@@ -85,7 +83,6 @@ struct charge_command_options : key_call {
 
     std::int64_t cost = 1;
     std::optional<std::string> member;
-    std::optional<std::string> request;
 };
 
 /// @throws std::runtime_error if no rule has tokens that could be returned
@@ -113,7 +110,6 @@ struct refund_options : key_call {
     }
 
     std::int64_t cost = 1;
-    std::optional<std::string> request;
 };
 
 struct reset_command_options : key_call {
