@@ -19,9 +19,12 @@ boost::asio::awaitable<void> call(colimit::limiter& limiter) {
     limiter.close(); // so that run() returns
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     boost::asio::io_context context;
     colimit::limiter limiter{context.get_executor(), argc > 1 ? argv[1] : "memory:"};
-    co_spawn(context, call(limiter), boost::asio::detached);
+    co_spawn(context, call(limiter), [](auto e) { e ? std::rethrow_exception(e) : void(); });
     context.run();
+} catch (const std::exception& e) {
+    std::cerr << "first: " << e.what() << '\n';
+    return 1;
 }

@@ -72,6 +72,8 @@ int main(int argc, char** argv) {
         colimit::config settings;
         settings.server = argc > 1 ? argv[1] : "memory:";
         const auto with_multi = argc > 2 && std::string_view{argv[2]} == "--multi";
+        if (argc > (with_multi ? 3 : 2))
+            throw std::runtime_error{"unknown argument (expected ADDRESS, then --multi)"};
         if (with_multi)
             settings.advanced.mode = colimit::execution_mode::multi;
         // Reports why a server cannot be reached, or which permission is missing.

@@ -10,6 +10,7 @@
 #include "server.hpp"
 
 #include <CLI/CLI.hpp>
+#include <boost/asio/ip/address.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -32,16 +33,30 @@ std::size_t raise_descriptor_limit() {
     return limit.rlim_cur;
 }
 
+constexpr auto in_words = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
 std::string address_of(const std::string& option) {
     constexpr std::string_view mark = "env:";
     if (!option.starts_with(mark))
         return option;
     const auto name = option.substr(mark.size());
+    if (name.find_first_not_of(in_words) != std::string::npos) // perhaps with a password
+        throw std::runtime_error{"--server: after env: there is no name of a variable"};
     const auto* const value =
         std::getenv(name.c_str()); // NOLINT(concurrency-mt-unsafe): no threads
     if (value == nullptr)
         throw std::runtime_error{"--server: no variable " + name + " in the environment"};
     return value;
+}
+
+/// Other names would have no effect: those without a dot, and addresses, need no option.
+std::string problem_of_host(const std::string& name) {
+    boost::system::error_code is_name;
+    (void)boost::asio::ip::make_address(name, is_name);
+    const auto is_domain =
+        is_name && !name.starts_with('.') && name.find('.') != std::string::npos &&
+        name.find_first_not_of(in_words + std::string{"-."}) == std::string::npos;
+    return is_domain ? "" : "expected a name with a dot, such as api.example.org, without a port";
 }
 
 } // namespace
@@ -65,8 +80,10 @@ int main(int argc, char** argv) {
     app.add_option("--address", s.address, "The address to listen on; :: for all networks")
         ->capture_default_str();
     app.add_option("--host", s.hosts,
-                   "A name of this server; requests for other names with a dot are refused")
-        ->type_name("NAME");
+                   "A name of this server, such as api.example.org; requests for other names with "
+                   "a dot are refused")
+        ->type_name("NAME")
+        ->check(CLI::Validator{problem_of_host, ""});
     app.add_option("--server", s.store,
                    "Where to count: memory:, redis://host:port, unix:/path, or env:NAME for the "
                    "address in a variable, which other users do not see in the list of processes")

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <exception>
 #include <iostream>
+#include <stdexcept>
 #include <utility>
 
 namespace example {
@@ -22,6 +23,8 @@ namespace example {
 template<class Show>
 int run(int argc, char** argv, Show show, colimit::config settings = {}) {
     try {
+        if (argc > 2)
+            throw std::runtime_error{"too many arguments (expected the address of a server)"};
         boost::asio::io_context context;
         settings.server = argc > 1 ? argv[1] : "memory:";
         settings.timeout = std::chrono::seconds{10};

@@ -16,11 +16,9 @@ constexpr std::string_view list_begins = "; commands denied in the handshake: ";
            (what.phase == phase::script || what.text.find("NOPERM") != npos);
 }
 
-/// Appends the name of a server. As long as its host is not resolved, the port is omitted, which
-/// may be a password if `@host` was forgotten.
-void append_name(problem_text& out, const redis::named_server& server, phase reached) noexcept {
+void append_name(problem_text& out, const redis::named_server& server) noexcept {
     append_whole(out, server.is_sentinel ? "Sentinel " : "node ");
-    if (reached == phase::resolve) {
+    if (server.port == 0) {
         append_whole(out, server.host);
     } else {
         const auto is_ipv6 = server.host.find(':') != npos;
@@ -41,7 +39,7 @@ void problem_log::note(const redis::error_report& what) noexcept {
     auto made = problem_record{what.code, what.phase, {}, now, now, 1};
     auto& text = made.text;
     if (what.server != nullptr)
-        append_name(text, *what.server, what.phase);
+        append_name(text, *what.server);
     const auto filter = text_filter{what.password.value_or(password_)};
     const auto is_helper = what.server != nullptr && what.server->is_sentinel;
     // Redis before 7.2 does not say which command a script was not allowed to run.

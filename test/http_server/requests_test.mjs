@@ -252,6 +252,11 @@ test('a server has the names that it is given', async () => {
         assert.match(await exchange(server.port, `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
             new RegExp(`^HTTP/1.1 ${status} `), host);
     await server.stop();
+    for (const name of ['', 'localhost', 'a.example:8080', 'http://a.example', '192.0.2.1', '::1', '.', 'a b.c', '*.a.example']) {
+        const {status, stderr} = spawnSync(program, ['--policies', '/nonexistent', '--host', name], {encoding: 'utf8'});
+        assert.equal(status, 105, name);
+        assert.match(stderr, /^--host: expected a name with a dot, such as api\.example\.org, without a port/, name);
+    }
 });
 
 test('a client that waits to be asked for the body is asked', async () => {
@@ -327,6 +332,9 @@ test('the address of the server that counts may be in a variable', async () => {
     const {status, stderr} = spawnSync(program, ['--policies', '/nonexistent', '--server', 'env:NOT_SET'], {encoding: 'utf8'});
     assert.equal(status, 1);
     assert.equal(stderr, 'http_server: --server: no variable NOT_SET in the environment\n');
+    const wrong = spawnSync(program, ['--policies', '/nonexistent', '--server', 'env:redis://:sec-ret@h'], {encoding: 'utf8'});
+    assert.equal(wrong.status, 1);
+    assert.equal(wrong.stderr, 'http_server: --server: after env: there is no name of a variable\n');
 });
 
 test('a client that does not read keeps the server from ending for a short time only', async () => {

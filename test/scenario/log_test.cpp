@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -107,6 +108,45 @@ BOOST_AUTO_TEST_CASE(an_exception_of_the_function_loses_the_line_only) {
              }};
     run([&]() -> asio::awaitable<void> { co_await l.until_it_works("k", rules); });
     BOOST_TEST(count > 8);
+}
+
+/// In `alice:12345`, where `@host` was forgotten, the port is a password.
+BOOST_AUTO_TEST_CASE(a_password_at_the_place_of_a_port_is_in_no_line) {
+    const auto check = [this](const std::string& address, bool has_credentials) {
+        auto said = lines{};
+        auto l = live{context, address, [&](config& c) {
+                          said.at(log_level::debug)(c);
+                          c.on_event = [&](const event& e) {
+                              auto text = std::ostringstream{};
+                              text << e;
+                              said.all.push_back(text.str());
+                          };
+                          const auto fail = []() -> credentials {
+                              throw std::runtime_error{"the vault is sealed"};
+                          };
+                          if (!has_credentials)
+                              c.credentials = fail;
+                          if (!has_credentials && address.find("sentinel") != std::string::npos)
+                              c.advanced.sentinel_credentials = fail;
+                      }};
+        run([&]() -> asio::awaitable<void> {
+            co_await test::until([&] { return said.has({"alice"}) && l.limiter.last_error(); });
+            for (auto i = 0; i < 20; ++i)
+                (void)co_await l.allow("k", rules);
+        });
+        said.all.push_back(test::last_of(l.limiter).text);
+        for (const auto& line : said.all)
+            BOOST_TEST(line.find("12345") == std::string::npos, address << ": " << line);
+    };
+    for (const std::string tls : {"", "s"})
+        for (const auto has_credentials : {true, false}) {
+            check("redis" + tls + "://alice:12345", has_credentials);
+            for (const std::string hosts :
+                 {"alice:12345", "127.0.0.1:1,alice:12345", "alice:12345,[::1]:1"}) {
+                check("redis" + tls + "+cluster://" + hosts, has_credentials);
+                check("redis" + tls + "+sentinel://" + hosts + "/main", has_credentials);
+            }
+        }
 }
 
 BOOST_AUTO_TEST_CASE(the_master_that_sentinels_name_is_logged) {

@@ -314,7 +314,8 @@ BOOST_AUTO_TEST_CASE(a_password_where_something_else_belongs_is_not_shown) {
          {"redis://alice:Zq7Xv9Wk", "redis://alice:h@Zq7Xv9Wk!", "redis://h/Zq7Xv9Wk",
           "Zq7Xv9Wk:x@h", "Zq7Xv9Wk://h", "unix:/s?Zq7Xv9Wk", "unix:Zq7Xv9Wk@/s",
           "unix:/s?db=Zq7Xv9Wk", "memory:Zq7Xv9Wk", "redis://alice:Zq7Xv9Wk/x@h",
-          "redis://alice:123456", "redis://alice:12345678/0"}) {
+          "redis://alice:123456", "redis://alice:12345678/0", "unix:/alice:Zq7Xv9Wk@/run/s",
+          "unix:///Zq7Xv9Wk@/run/s?db=1"}) {
         const auto said = reason(text);
         BOOST_TEST(said.starts_with("server address, character "));
         BOOST_TEST(said.find("Zq7") == std::string::npos, said);

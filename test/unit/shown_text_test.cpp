@@ -68,4 +68,21 @@ BOOST_AUTO_TEST_CASE(columns_are_those_of_a_terminal) {
     BOOST_TEST(columns_of("\xff") == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(errors_show_no_password_wherever_it_is_in_an_address) {
+    using tool::without_secrets;
+    BOOST_TEST(without_secrets("redis://ann:secret@h:6380/1") == "redis://...@h:6380/1");
+    BOOST_TEST(without_secrets("redis://ann:se@cret@h") == "redis://...@h");
+    BOOST_TEST(without_secrets("redis://ann:12345") == "redis://ann");
+    BOOST_TEST(without_secrets("redis://ann:123/45") == "redis://ann");
+    BOOST_TEST(without_secrets("redis+sentinel://a,127.0.0.1:1,ann:12345/main") ==
+               "redis+sentinel://a,127.0.0.1:1,ann");
+    for (const auto* const whole :
+         {"redis://127.0.0.1:6380/1", "redis://localhost:1", "redis+cluster://[fe80::1]:1,h",
+          "redis+sentinel://h/main/1", "unix:/run/redis.sock", "memory:"})
+        BOOST_TEST(without_secrets(whole) == whole);
+    BOOST_TEST(tool::without_addresses("redis://ann:12345 is no file: redis://:secret@h") ==
+               "redis://ann is no file: redis://...@h");
+    BOOST_TEST(tool::without_addresses("a  b ") == "a  b ");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

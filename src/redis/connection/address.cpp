@@ -277,6 +277,9 @@ void read_unix(part rest, address& out) {
     out.path = percent_decoded(rest.until(question));
     if (out.path.find('\0') != npos)
         refuse(rest.at, "the path has a zero byte");
+    if (const auto sign = rest.until(question).text.find("@/"); sign != npos)
+        refuse(rest.at + sign, "an '@' at the end of a folder's name must be written %40; a user "
+                               "and password are written unix://user:password@/path");
     if (out.path.size() > longest_path)
         refuse(rest.at, "the path must have at most " + std::to_string(longest_path) +
                             " bytes, has " + std::to_string(out.path.size()));

@@ -68,12 +68,13 @@ struct address {
 ///     unix://[[user][:password]@]/path[?db=N]
 ///
 /// A single word before the `@` is the password, as for redis-cli. User, password and path are
-/// percent-decoded; in a user or password `@`, `/` and `%` must be encoded, and in a user `:`. The
-/// scheme may be written in any case, an IPv6 address is in brackets, and the database is 0 to
-/// 1,000,000. The hosts of redis+sentinel are Sentinels, at most `limits::max_hosts` different ones
-/// (port 26379 if none is given); user, password and database are those of the master, whose name
-/// is percent-decoded. The hosts of redis+cluster are as many different nodes, which name the
-/// others; only clusters of Valkey 9 have other databases than 0.
+/// percent-decoded; in a user or password `@`, `/` and `%` must be encoded, in a user `:`, and in a
+/// path the `@` at the end of a folder's name, where credentials may have been meant. The scheme
+/// may be written in any case, an IPv6 address is in brackets, and the database is 0 to 1,000,000.
+/// The hosts of redis+sentinel are Sentinels, at most `limits::max_hosts` different ones (port
+/// 26379 if none is given); user, password and database are those of the master, whose name is
+/// percent-decoded. The hosts of redis+cluster are as many different nodes, which name the others;
+/// only clusters of Valkey 9 have other databases than 0.
 ///
 /// @throws colimit::error with `errc::invalid_config`: the position and the problem. Of the address
 /// itself it shows only a port or database number that is out of range, if it is not longer than

@@ -4,6 +4,8 @@
 
 #include <redis/connection/connection_problems.hpp>
 
+#include <boost/asio/ip/address.hpp>
+
 namespace colimit::redis {
 namespace {
 
@@ -16,12 +18,21 @@ void report(error_sink& to, errc code, phase where, Text text) noexcept {
     }
 }
 
+[[nodiscard]] bool is_ip_address(const std::string& host) noexcept {
+    auto ec = error_code{};
+    boost::asio::ip::make_address(host.c_str(), ec);
+    return !ec;
+}
+
 } // namespace
 
 void connection_problems::note(const error_report& what) noexcept {
-    const auto& where = next_ && !session_.has_connection() ? *next_ : stream_.where();
+    const auto is_next = next_ && !session_.has_connection();
+    const auto& where = is_next ? *next_ : stream_.where();
+    const auto has_address =
+        (!is_next && stream_.reached() != phase::resolve) || is_ip_address(where.host);
     const auto server = named_server{.host = where.host,
-                                     .port = where.port,
+                                     .port = has_address ? where.port : std::uint16_t{0},
                                      .is_sentinel = session_.role() == server_role::sentinel};
     auto made = what;
     made.server = naming_ == naming::all ? &server : nullptr;

@@ -21,8 +21,9 @@
 
 namespace colimit::redis {
 
-/// Returns the name of the server for messages, with a colon. The port of a host without an address
-/// is omitted: in `redis://user:12345`, where `@host` was forgotten, it is a password.
+/// Returns the name of the server for messages, with a colon. The port is omitted as long as the
+/// address of the host is not known: in `redis://user:12345`, where `@host` was forgotten, it is a
+/// password.
 [[nodiscard]] std::string server_name(const stream& s);
 
 /// Which problems are reported with the name of the server.

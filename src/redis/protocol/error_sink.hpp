@@ -19,8 +19,8 @@ namespace colimit::redis {
 /// One of several servers.
 struct named_server {
     std::string_view host;
-    std::uint16_t port;
-    bool is_sentinel; ///< it executes no calls; else a node of a cluster
+    std::uint16_t port; ///< 0: not to be shown
+    bool is_sentinel;   ///< it executes no calls; else a node of a cluster
 };
 
 /// A problem. Its texts are any bytes of any length, which the receiver copies as far as needed.

@@ -4,10 +4,10 @@
 
 #include <colimit/detail/access.hpp>
 #include <policy/policy_data.hpp>
+#include <tool/commands/key_call.hpp>
 #include <tool/commands/table.hpp>
 #include <tool/frame/decision_text.hpp>
 #include <tool/frame/format.hpp>
-#include <tool/frame/key_call.hpp>
 #include <tool/frame/policy_options.hpp>
 #include <tool/frame/server_options.hpp>
 #include <tool/frame/service_key.hpp>
@@ -15,6 +15,7 @@
 #include <tool/frame/with_limiter.hpp>
 #include <tool/server/servers.hpp>
 #include <tool/stored/lookup.hpp>
+#include <tool/stored/other_storage.hpp>
 #include <tool/stored/recovery.hpp>
 
 #include <boost/json/array.hpp>
@@ -93,21 +94,25 @@ struct inspect_options {
     server_options server;
     policy_options what;
     std::uint64_t budget = 1'000'000;
+    const CLI::Option* scan = nullptr;
 
     void declare(CLI::App& app) {
         app.add_option("KEY", key, key_meaning)->required();
         what.declare(app);
         what.declare_packed(app);
         server.declare(app);
-        app.add_option("--scan", budget,
-                       "Without a policy: the number of keys of each server to examine")
-            ->type_name("N")
-            ->check(whole_number(0, 1'000'000'000'000))
-            ->capture_default_str();
+        scan = app.add_option("--scan", budget,
+                              "Without a policy: the number of keys of each server to examine")
+                   ->type_name("N")
+                   ->check(whole_number(0, 1'000'000'000'000))
+                   ->capture_default_str();
     }
 
     int run(output& out) const {
-        return what.is_given() ? inspect_policies(out) : inspect_all(out);
+        if (!what.is_given())
+            return inspect_all(out);
+        refuse_given(scan, "only without a policy, which says where its states are");
+        return inspect_policies(out);
     }
 
     [[nodiscard]] colimit::redis::key_tags tags() const {
@@ -118,6 +123,9 @@ struct inspect_options {
         const auto [limited, others] = what.all_limited(key);
         const auto recoveries = recoveries_of(server.config(), limited);
         servers at{server.config()};
+        if (!what.rules.empty() && server.mode != "multi")
+            for (const auto& each : limited)
+                require_no_other_storage(at, each, server.prefix, tags());
         auto code = exit_allowed;
         for (std::size_t i = 0; i < limited.size(); ++i) {
             const auto& [p, own] = limited[i];

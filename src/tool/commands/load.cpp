@@ -76,10 +76,13 @@ struct load_options {
             chosen.rules = {usual_load_rule};
         auto settings = server.config();
         settings.prefix = own_prefix(server.prefix + "-load");
+        // Calls that are decided without the server do not measure it.
+        settings.advanced.deny_cache = settings.advanced.max_leases = 0;
         settings.advanced.max_in_flight = std::max(settings.advanced.max_in_flight, callers);
-        // Packed states could not be removed.
-        return {settings, chosen.policy().with_storage(colimit::storage::per_key), callers, keys,
-                seconds};
+        // Packed states could not be removed, and a prefix of its own has keys of a service.
+        const auto policy =
+            chosen.policy().with_storage(colimit::storage::per_key).with_prefix(settings.prefix);
+        return {settings, policy, callers, keys, seconds};
     }
 
     int run(output& out) const {

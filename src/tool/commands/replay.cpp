@@ -110,10 +110,12 @@ struct replay_options {
         key_field = app.add_option("--key-field", fields.key,
                                    "With --format json: the field that is limited, such as user.id")
                         ->type_name("PATH")
+                        ->check(not_empty())
                         ->capture_default_str();
         time_field =
             app.add_option("--time-field", fields.time, "With --format json: the field of the time")
                 ->type_name("PATH")
+                ->check(not_empty())
                 ->capture_default_str();
         app.add_option("--server", server,
                        "Where to count: memory:, redis://[user:password@]host[:port][/db], "
@@ -121,7 +123,9 @@ struct replay_options {
             ->type_name("ADDRESS")
             ->transform(address_of_variable())
             ->capture_default_str();
-        app.add_option("--svg", svg, "Also draw requests and denials over time")->type_name("FILE");
+        app.add_option("--svg", svg, "Also draw requests and denials over time")
+            ->type_name("FILE")
+            ->check(not_empty());
         app.add_option("--top", top, "Clients to list")
             ->type_name("N")
             ->check(whole_number(0, 1'000'000'000))
@@ -146,8 +150,11 @@ struct replay_options {
 
     int run(output& out) const {
         for (const auto* const field : {key_field, time_field})
-            if (format != "json" && field->count() != 0)
-                throw std::runtime_error{field->get_name() + ": only with --format json"};
+            if (format != "json")
+                refuse_given(field, "only with --format json");
+        if (!what.rules.empty() && !what.name.empty())
+            throw std::runtime_error{"--policy: only with --policies"};
+        screen.refuse_beside(out);
         const auto tried = limits();
         for (const auto& p : tried.policies()) {
             require_no_places(p.rules());

@@ -49,8 +49,11 @@ struct simulate_options {
                        "A rule to compare; give it several times (default: each algorithm with a "
                        "limit of 10 per minute)")
             ->type_name("TEXT")
+            ->check(not_empty())
             ->allow_extra_args(false);
-        app.add_option("--svg", svg, "Also draw the comparison")->type_name("FILE");
+        app.add_option("--svg", svg, "Also draw the comparison")
+            ->type_name("FILE")
+            ->check(not_empty());
         screen.declare(app);
     }
 
@@ -65,6 +68,7 @@ struct simulate_options {
     }
 
     int run(output& out) const {
+        screen.refuse_beside(out);
         const auto tried = compared();
         require_no_places(tried);
         require_no_members(tried, "simulate");

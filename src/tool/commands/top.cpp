@@ -76,7 +76,7 @@ struct top_options {
         server.declare(app);
         app.add_option("--count", count, "Keys to show")
             ->type_name("N")
-            ->check(whole_number(0, 1'000'000))
+            ->check(whole_number(1, 1'000'000))
             ->capture_default_str();
         app.add_option("--interval", interval, "Seconds between two rounds")
             ->type_name("SECONDS")

@@ -2,8 +2,8 @@
 //
 // colimit check, peek, charge, refund, reset, block: calls of a limiter, by hand.
 
+#include <tool/commands/key_call.hpp>
 #include <tool/commands/table.hpp>
-#include <tool/frame/key_call.hpp>
 
 #include <colimit/detail/access.hpp>
 #include <rule_text/times.hpp>
@@ -19,7 +19,8 @@
 namespace tool {
 namespace {
 
-using result = boost::asio::awaitable<colimit::decision>;
+using colimit::decision;
+using result = boost::asio::awaitable<decision>;
 
 struct check_options : check_call {
     void declare(CLI::App& app) {
@@ -29,49 +30,64 @@ struct check_options : check_call {
     int run(output& out) {
         return ask(out, [this](colimit::limiter& l, const limited_key& k) -> result {
             require_no_places(k.limit.rules());
-            auto all = options();
+            auto all = options(k.limit);
             all.request = request;
             co_return co_await l.allow(k.key, k.limit, all);
         });
     }
-
-    std::optional<std::string> request;
 };
 
 struct peek_options : check_call {
     int run(output& out) {
         return ask(out, [this](colimit::limiter& l, const limited_key& k) -> result {
-            co_return co_await l.peek(k.key, k.limit, options());
+            co_return co_await l.peek(k.key, k.limit, options(k.limit));
         });
     }
 };
 
+[[nodiscard]] bool counts_only_members(std::span<const colimit::rule> rules) {
+    return std::ranges::all_of(
+        rules, [](const colimit::rule& r) { return r.kind() == colimit::algorithm::distinct; });
+}
+
+/// The reason of a charge: rules that count members know this one.
+[[nodiscard]] std::string known_member(const limited_key& k, const decision& before,
+                                       const decision& after) {
+    const auto has_no_more = [](const colimit::rule_status& a, const colimit::rule_status& b) {
+        return b.balance >= a.balance;
+    };
+    const auto is_known = counts_only_members(k.limit.rules()) &&
+                          std::ranges::equal(before.rules, after.rules, has_no_more);
+    return is_known ? "the member was counted before, so nothing is changed" : "";
+}
+
 struct charge_command_options : key_call {
     void declare(CLI::App& app) {
         key_call::declare(app);
-        declare_cost(app, cost, "Tokens to charge");
+        declare_cost(app, cost, "Tokens to charge", 1);
         declare_member(app, member);
         declare_request(app, request);
     }
     int run(output& out) {
         const auto options =
             colimit::charge_options{.cost = cost, .member = member, .request = request};
-        return change(out, "charged " + std::to_string(cost),
-                      [&](colimit::limiter& l, const limited_key& k) -> result {
-                          require_no_places(k.limit.rules());
-                          co_return co_await l.charge(k.key, k.limit, options);
-                      });
+        return change(
+            out, "charged " + std::to_string(cost),
+            [&](colimit::limiter& l, const limited_key& k) -> result {
+                require_no_places(k.limit.rules());
+                require_use_of(member, k.limit);
+                co_return co_await l.charge(k.key, k.limit, options);
+            },
+            known_member);
     }
 
     std::int64_t cost = 1;
     std::optional<std::string> member;
-    std::optional<std::string> request;
 };
 
 /// @throws std::runtime_error if no rule has tokens that could be returned
 void require_tokens(std::span<const colimit::rule> rules) {
-    if (std::ranges::all_of(
-            rules, [](const colimit::rule& r) { return r.kind() == colimit::algorithm::distinct; }))
+    if (counts_only_members(rules))
         throw std::runtime_error{"a distinct rule counts members, which a refund does not remove "
                                  "(expected reset)"};
 }
@@ -79,7 +95,7 @@ void require_tokens(std::span<const colimit::rule> rules) {
 struct refund_options : key_call {
     void declare(CLI::App& app) {
         key_call::declare(app);
-        declare_cost(app, cost, "Tokens to return");
+        declare_cost(app, cost, "Tokens to return", 1);
         declare_request(app, request);
     }
     int run(output& out) {
@@ -90,11 +106,10 @@ struct refund_options : key_call {
                 require_tokens(k.limit.rules());
                 co_return co_await l.refund(k.key, k.limit, {.cost = cost, .request = request});
             },
-            !request && cost > 0); // a call that is repeated with an id changes nothing
+            [this](auto&&... about) { return nothing_used(about...); });
     }
 
     std::int64_t cost = 1;
-    std::optional<std::string> request;
 };
 
 struct reset_command_options : key_call {
@@ -104,7 +119,7 @@ struct reset_command_options : key_call {
             [&](colimit::limiter& l, const limited_key& k) -> result {
                 co_return co_await l.reset(k.key, k.limit);
             },
-            true);
+            [this](auto&&... about) { return nothing_used(about...); });
     }
 };
 
@@ -120,15 +135,23 @@ struct block_options : key_call {
         if (time.count() == 0)
             throw std::runtime_error{"--for: nothing would be blocked (got " + length +
                                      ", expected 1us to 100 years); colimit reset lifts a block"};
-        return change(out, "blocked for " + length,
-                      [&](colimit::limiter& l, const limited_key& k) -> result {
-                          if (colimit::detail::access::options(k.limit).shadow)
-                              throw std::runtime_error{
-                                  "policy '" + std::string{k.limit.name()} +
-                                  "' is in shadow mode, so no call would be denied (expected a "
-                                  "policy that denies)"};
-                          co_return co_await l.block(k.key, k.limit, time);
-                      });
+        return change(
+            out, "blocked for " + length,
+            [&](colimit::limiter& l, const limited_key& k) -> result {
+                if (colimit::detail::access::options(k.limit).shadow)
+                    throw std::runtime_error{
+                        "policy '" + std::string{k.limit.name()} +
+                        "' is in shadow mode, so no call would be denied (expected a policy that "
+                        "denies)"};
+                co_return co_await l.block(k.key, k.limit, time);
+            },
+            [&](const limited_key&, const decision&, const decision& after) -> std::string {
+                const auto is_longer =
+                    after.reason == colimit::denial_reason::block && after.retry_after > time;
+                return is_longer
+                           ? "blocked for longer than " + length + " before, so nothing is changed"
+                           : "";
+            });
     }
 
     std::string length;
@@ -185,7 +208,8 @@ command reset_command() {
     return {.name = "reset",
             .summary = "Delete the state of a key under a policy, and lift its block",
             .text = {"The whole limit is available again. Other processes that have cached a "
-                     "denial of the key see that within a second."},
+                     "denial of the key see that within a second. A string of another program at "
+                     "the place of the state is deleted, too, and named."},
             .examples = {{"reset user=42 --policies policies.json --policy login",
                           "lets a user try again"}},
             .json = decision_json("reset"),
@@ -197,8 +221,7 @@ command block_command() {
         .name = "block",
         .summary = "Deny all calls for a key for a time",
         .text = {"Denies every call for the key under the policy, whatever its rules say. A block "
-                 "that lasts longer stays; colimit reset lifts it. Not with packed storage: if the "
-                 "service packs the states, a block under --rule has no effect."},
+                 "that lasts longer stays; colimit reset lifts it. Not with packed storage."},
         .examples = {{"block ip=2001:db8::7 --policies policies.json --policy api --for 1h",
                       "denies a client for an hour: the network that the document counts by"},
                      {"block ip=192.0.2.7 --rule 100/m --for 1h",

@@ -44,6 +44,13 @@ struct example {
 /// Returns a validator of whole numbers in decimal digits. CLI11 reads `010` as 8.
 [[nodiscard]] CLI::Validator whole_number(std::int64_t least, std::int64_t most);
 
+/// Returns a validator of texts: an empty one is a variable of a shell that is not set, and no
+/// option at all would be something else.
+[[nodiscard]] CLI::Validator not_empty();
+/// Refuses an option that is given, and has no effect beside another one.
+/// @throws std::runtime_error `--scan: only without a policy`
+void refuse_given(const CLI::Option* option, const std::string& why);
+
 /// Parsed options, and what the command does with them. Returns the exit code.
 using action = std::function<int(output&)>;
 

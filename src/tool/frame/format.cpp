@@ -175,4 +175,41 @@ std::string without_password(std::string_view address) {
     return escaped(address.substr(0, scheme + 3)) + "...@" + escaped(address.substr(host + 1));
 }
 
+std::string without_port(std::string_view host) {
+    const auto name = host.substr(0, host.find(':'));
+    const auto is_name = !host.starts_with('[') && name != "localhost" &&
+                         name.find_first_not_of("0123456789.") != std::string_view::npos;
+    return std::string{is_name ? name : host};
+}
+
+std::string without_secrets(std::string_view address) {
+    const auto scheme = address.find("://");
+    if (scheme == std::string_view::npos || address.find('@') != std::string_view::npos)
+        return without_password(address);
+    const auto begin = scheme + 3;
+    const auto end = std::min(address.find('/', begin), address.size());
+    auto text = std::string{address.substr(0, begin)};
+    for (auto at = begin; at < end;) {
+        const auto next = std::min(address.find(',', at), end);
+        text.append(at == begin ? "" : ",").append(without_port(address.substr(at, next - at)));
+        at = next + 1;
+    }
+    if (text.size() == end) // else the rest may be the end of a password, too
+        text.append(address.substr(end));
+    return escaped(text);
+}
+
+std::string without_addresses(std::string_view arguments) {
+    std::string text;
+    while (!arguments.empty()) {
+        const auto size = std::min(arguments.find(' '), arguments.size());
+        const auto word = arguments.substr(0, size);
+        text +=
+            word.find("://") == std::string_view::npos ? std::string{word} : without_secrets(word);
+        text += arguments.substr(size, 1);
+        arguments.remove_prefix(std::min(size + 1, arguments.size()));
+    }
+    return text;
+}
+
 } // namespace tool

@@ -41,7 +41,16 @@ namespace tool {
 /// valid.
 [[nodiscard]] std::size_t utf8_size(std::string_view bytes) noexcept;
 
-/// Returns the address without its password, for messages.
+/// Returns the address without its password, for reports.
 [[nodiscard]] std::string without_password(std::string_view address);
+
+/// Returns `host:port` for errors, if its address has no credentials: the host alone if it is a
+/// name, as in `user:12345`, where `@host` was forgotten, the port is a password.
+[[nodiscard]] std::string without_port(std::string_view host);
+/// As `without_password`, for errors: also without the ports that may be passwords.
+[[nodiscard]] std::string without_secrets(std::string_view address);
+
+/// Returns arguments, of which some may be misplaced addresses, with these as `without_secrets`.
+[[nodiscard]] std::string without_addresses(std::string_view arguments);
 
 } // namespace tool

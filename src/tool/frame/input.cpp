@@ -27,10 +27,11 @@ namespace {
     std::string text(colimit::limits::max_json_bytes + 1, '\0');
     from.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (!from.eof() && from.fail())
-        throw unreadable_input{escaped(path) + " cannot be read"};
+        throw unreadable_input{without_addresses(escaped(path)) + " cannot be read"};
     text.resize(static_cast<std::size_t>(from.gcount()));
     if (text.size() > colimit::limits::max_json_bytes)
-        throw unreadable_input{escaped(path) + " is too long (expected at most " +
+        throw unreadable_input{without_addresses(escaped(path)) +
+                               " is too long (expected at most " +
                                std::to_string(colimit::limits::max_json_bytes) + " bytes)"};
     return text;
 }
@@ -46,7 +47,7 @@ std::string read_input(const std::string& path) {
     }
     auto content = colimit::detail::read_file(path);
     if (!content.problem.empty())
-        throw unreadable_input{escaped(path) + " " + content.problem};
+        throw unreadable_input{without_addresses(escaped(path)) + " " + content.problem};
     return std::move(content.text);
 }
 

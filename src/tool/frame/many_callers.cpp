@@ -29,7 +29,7 @@ std::string own_prefix(std::string_view begin) {
 }
 
 many_callers::many_callers(const colimit::config& settings)
-    : server_(without_password(settings.server)), signals_(context_, SIGINT, SIGTERM, SIGHUP),
+    : server_(without_secrets(settings.server)), signals_(context_, SIGINT, SIGTERM, SIGHUP),
       limiter_(context_.get_executor(), settings) {}
 
 namespace {

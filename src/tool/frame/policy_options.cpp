@@ -5,6 +5,7 @@
 #include <colimit/error.hpp>
 #include <colimit/policy_document.hpp>
 #include <colimit/rule_text.hpp>
+#include <tool/frame/command.hpp>
 #include <tool/frame/format.hpp>
 #include <tool/frame/input.hpp>
 #include <tool/frame/policy_options.hpp>
@@ -73,14 +74,17 @@ void policy_options::declare(CLI::App& app) {
                    "A rule, such as '5/s burst 10'; give it several times or join rules by ';' for "
                    "rules that must all allow")
         ->type_name("TEXT")
+        ->check(not_empty())
         ->allow_extra_args(false);
     app.add_option("--policies", file,
                    "A document of policies, instead of rules; - reads standard input")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(not_empty());
     app.add_option("--policy", name,
                    "The name of the policy in the document; with --rule the name under which the "
                    "state is stored (default: that of a policy without a name)")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(not_empty());
 }
 
 void policy_options::declare_packed(CLI::App& app) {

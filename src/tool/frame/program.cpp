@@ -14,6 +14,7 @@
 #include <exception>
 #include <iostream>
 #include <sstream>
+#include <stdexcept>
 #include <system_error>
 #include <vector>
 
@@ -75,7 +76,7 @@ int guarded(const std::string& name, Function function) {
     try {
         return function();
     } catch (const CLI::ParseError& e) {
-        return complain(name, std::string{e.what()} + "; --help says more");
+        return complain(name, without_addresses(shown(e.what())) + "; --help says more");
     } catch (const interrupted& e) {
         return complain(name, e.what(), exit_signal + e.signal);
     } catch (const std::exception& e) {
@@ -112,8 +113,8 @@ int run_program(const std::vector<std::string>& arguments, std::span<const comma
     }
     const auto found = std::ranges::find(commands, name, &command::name);
     if (found == commands.end())
-        return complain("colimit",
-                        "there is no command '" + escaped(name) + "'; colimit --help lists them");
+        return complain("colimit", "there is no command '" + without_addresses(escaped(name)) +
+                                       "'; colimit --help lists them");
     return guarded("colimit " + name,
                    [&] { return run_command(*found, {arguments.begin() + 1, arguments.end()}); });
 }
@@ -147,6 +148,15 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
                        std::to_string(most) + (is_number ? ")" : ", without leading zeros)");
             },
             ""};
+}
+
+CLI::Validator not_empty() {
+    return {[](const std::string& text) { return std::string{text.empty() ? "empty" : ""}; }, ""};
+}
+
+void refuse_given(const CLI::Option* option, const std::string& why) {
+    if (option->count() != 0)
+        throw std::runtime_error{option->get_name() + ": " + why};
 }
 
 int run_program(int argc, const char* const* argv, std::span<const command> commands) {

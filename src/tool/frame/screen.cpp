@@ -21,6 +21,12 @@ void screen_options::declare(CLI::App& app) {
     app.add_flag("--ascii", is_ascii, "Draw with ASCII only");
 }
 
+void screen_options::refuse_beside(const output& out) const {
+    if (out.is_json() && (width != 0 || is_ascii))
+        throw std::runtime_error{std::string{width != 0 ? "--width" : "--ascii"} +
+                                 ": not with --json, which has no table"};
+}
+
 std::size_t screen_options::columns() const noexcept {
     return width != 0 ? width : output::width();
 }

@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <tool/frame/output.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <cstddef>
@@ -18,6 +20,8 @@ struct screen_options {
     bool is_ascii = false;
 
     void declare(CLI::App& app);
+    /// @throws std::runtime_error if one of them is given, and the output is JSON
+    void refuse_beside(const output& out) const;
 
     /// Returns the columns to use: those of the option, of the terminal, or 80.
     [[nodiscard]] std::size_t columns() const noexcept;

@@ -2,6 +2,7 @@
 //
 // Options of a server become a configuration.
 
+#include <base/bytes.hpp>
 #include <redis/connection/address.hpp>
 #include <tool/frame/command.hpp>
 #include <tool/frame/format.hpp>
@@ -36,6 +37,15 @@ constexpr auto local_server = "redis://127.0.0.1:6379";
     return name == "never" ? colimit::module_use::never : colimit::module_use::if_available;
 }
 
+/// Returns whether a text is a portable name of an environment variable.
+[[nodiscard]] bool is_variable(std::string_view text) {
+    return !text.empty() && !colimit::detail::is_digit(text.front()) &&
+           std::ranges::all_of(text, [](char c) {
+               const auto lower = colimit::detail::lower(c);
+               return colimit::detail::is_digit(c) || c == '_' || (lower >= 'a' && lower <= 'z');
+           });
+}
+
 void write_line(colimit::log_level level, std::string_view line) {
     std::cerr << to_string(level) << ": " << line << '\n';
 }
@@ -53,11 +63,14 @@ CLI::Validator address_of_variable() {
                 if (!address.starts_with(mark))
                     return std::string{};
                 const auto name = address.substr(mark.size());
+                if (!is_variable(name)) // it may be an address with a password
+                    return std::string{"after env: there is no name of an environment variable "
+                                       "(expected A-Z a-z 0-9 _)"};
                 const auto* const value = std::getenv(name.c_str()); // NOLINT(*-mt-unsafe)
                 if (value == nullptr || *value == '\0')
-                    return "the environment variable " + escaped(name) + " is not set";
+                    return "the environment variable " + name + " is not set";
                 if (std::string_view{value}.starts_with(mark))
-                    return "the environment variable " + escaped(name) +
+                    return "the environment variable " + name +
                            " has the name of another one, not an address";
                 address = value;
                 return std::string{};
@@ -85,22 +98,25 @@ void server_options::declare(CLI::App& app, bool is_required) {
         if (const auto problem = address_of_variable()(server); !problem.empty())
             throw CLI::ValidationError("COLIMIT_SERVER", problem);
     });
-    app.add_option("--prefix", prefix, "The first part of all keys, as in config::prefix")
-        ->type_name("NAME")
-        ->capture_default_str();
-    app.add_option("--hash-tags", hash_tags, "The number of tags, as in config::advanced.hash_tags")
-        ->type_name("N")
-        ->check(whole_number(1, 16'384))
-        ->capture_default_str();
-    app.add_option("--mode", mode, "How calls are executed on the server")
-        ->type_name("MODE")
-        ->check(CLI::IsMember({"script", "function", "multi"}))
-        ->capture_default_str();
-    app.add_option("--server-module", server_module,
-                   "Whether the server module executes calls instead, if the server has it")
-        ->type_name("USE")
-        ->check(CLI::IsMember({"if_available", "required", "never"}))
-        ->capture_default_str();
+    of_keys.push_back(
+        app.add_option("--prefix", prefix, "The first part of all keys, as in config::prefix")
+            ->type_name("NAME")
+            ->capture_default_str());
+    of_keys.push_back(app.add_option("--hash-tags", hash_tags,
+                                     "The number of tags, as in config::advanced.hash_tags")
+                          ->type_name("N")
+                          ->check(whole_number(1, 16'384))
+                          ->capture_default_str());
+    of_keys.push_back(app.add_option("--mode", mode, "How calls are executed on the server")
+                          ->type_name("MODE")
+                          ->check(CLI::IsMember({"script", "function", "multi"}))
+                          ->capture_default_str());
+    of_keys.push_back(
+        app.add_option("--server-module", server_module,
+                       "Whether the server module executes calls instead, if the server has it")
+            ->type_name("USE")
+            ->check(CLI::IsMember({"if_available", "required", "never"}))
+            ->capture_default_str());
     app.add_option("--timeout", timeout, "The longest time to wait for the server, in seconds")
         ->type_name("SECONDS")
         ->check(number_between(0.001, 1800))
@@ -108,13 +124,18 @@ void server_options::declare(CLI::App& app, bool is_required) {
     app.add_flag("--verbose", is_verbose,
                  "Write each step of connecting and each batch to standard error");
     app.add_option("--ca-file", tls.ca_file, "TLS: the certificates of the trusted CAs")
-        ->type_name("FILE");
-    app.add_option("--cert-file", tls.cert_file, "TLS: the client certificate")->type_name("FILE");
+        ->type_name("FILE")
+        ->check(not_empty());
+    app.add_option("--cert-file", tls.cert_file, "TLS: the client certificate")
+        ->type_name("FILE")
+        ->check(not_empty());
     app.add_option("--key-file", tls.key_file, "TLS: the key of the client certificate")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(not_empty());
     app.add_option("--server-name", tls.server_name,
                    "TLS: the name in the server's certificate, if it is not the host")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(not_empty());
 }
 
 std::string server_options::place_text() const {
@@ -123,6 +144,9 @@ std::string server_options::place_text() const {
 }
 
 colimit::config server_options::config() const {
+    if (is_in_memory(server))
+        for (const auto* const option : of_keys)
+            refuse_given(option, "no effect in memory:");
     auto settings = colimit::config{};
     settings.server = server;
     settings.prefix = prefix;

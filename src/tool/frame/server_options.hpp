@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace tool {
 
@@ -32,6 +33,7 @@ struct server_options {
     double timeout = 5; ///< seconds
     bool is_verbose = false;
     colimit::tls_options tls;
+    std::vector<const CLI::Option*> of_keys; ///< those that `memory:` ignores
 
     /// @param is_required whether `--server` must be given, without a default
     void declare(CLI::App& app, bool is_required = false);

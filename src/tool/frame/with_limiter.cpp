@@ -69,8 +69,7 @@ void with_limiter(const colimit::config& settings, const limiter_work& work) {
     } catch (const colimit::error&) {
         throw;
     } catch (const boost::system::system_error& e) {
-        throw std::runtime_error{
-            problem_text(e.code(), limiter, without_password(settings.server))};
+        throw std::runtime_error{problem_text(e.code(), limiter, without_secrets(settings.server))};
     }
 }
 

@@ -21,7 +21,7 @@ using limiter_work = std::function<boost::asio::awaitable<void>(colimit::limiter
 void with_limiter(const colimit::config& settings, const limiter_work& work);
 
 /// Returns a sentence that names the server and the problem, with the server's own words.
-/// @param server without its password
+/// @param server without its secrets
 [[nodiscard]] std::string problem_text(const colimit::error_code& ec,
                                        const colimit::limiter& limiter, const std::string& server);
 

@@ -23,7 +23,7 @@ namespace tool::replay {
 namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
-    throw input_error{"cannot read " + escaped(path) + ": " + why};
+    throw input_error{"cannot read " + without_addresses(escaped(path)) + ": " + why};
 }
 
 } // namespace

@@ -91,7 +91,7 @@ void servers::add(const redis::address& where, redis::connection_settings settin
     settings.where = where;
     links_.push_back(
         std::make_shared<link>(context_.get_executor(), without_calls(std::move(settings))));
-    names_.push_back(map_.masters().empty() ? without_password(settings_.server)
+    names_.push_back(map_.masters().empty() ? without_secrets(settings_.server)
                                             : to_string(redis::host_port{where.host, where.port}));
 }
 
@@ -104,13 +104,14 @@ reply servers::ask_one_of(const redis::address& where, const words& command,
                           : connection_settings_of(settings_, where, tls_));
     for (std::size_t i = 0; i < where.hosts.size(); ++i) {
         const auto& host = where.hosts[i];
+        const auto name = where.password.empty() ? without_port(to_string(host)) : to_string(host);
         settings.where = where.at(host);
         const auto one = std::make_shared<link>(context_.get_executor(), settings);
         try {
-            auto answer = ask(*one, to_string(host), {command}).front();
+            auto answer = ask(*one, name, {command}).front();
             one->close();
             if (answer.is_error())
-                throw std::runtime_error{to_string(host) + ": " + escaped(answer.text)};
+                throw std::runtime_error{name + ": " + escaped(answer.text)};
             answered_by = host.host;
             return answer;
         } catch (const interrupted&) {

@@ -107,12 +107,14 @@ void require(const reply& r, const words& command) {
         return true;
     case holding::window:
         into.count = std::strtoll(content.text.c_str(), nullptr, 10);
+        into.is_foreign = content.text != std::to_string(*into.count);
         return true;
     case holding::shard:
         if (content.elements.size() != 2 || content.elements[1].is_nil())
             return false;
         into.slots = read_value(content.elements[1].text, content.elements[0].text)
                          .value_or(std::vector<stored_slot>{});
+        into.is_foreign = into.slots.empty();
         return true;
     case holding::log:
         into.count = events_of(content.text);
@@ -194,6 +196,17 @@ std::vector<found_place> look_up(servers& from, const std::string& policy,
             found.holders = read_holders(facts[3], now);
         }
         all.push_back(std::move(found));
+    }
+    return all;
+}
+
+std::vector<place> foreign_strings(servers& in, const std::vector<place>& places) {
+    std::vector<place> all;
+    for (const auto& p : places) {
+        const auto content = in.ask(in.of(p.redis_key), {content_of(p, 0)}).front();
+        auto found = found_place{p, {}, 0, {}, {}, {}, {}, false};
+        if (!content.is_error() && read_content(content, found) && found.is_foreign)
+            all.push_back(p);
     }
     return all;
 }

@@ -47,6 +47,11 @@ struct found_place {
 [[nodiscard]] std::vector<found_place> look_up(servers& from, const std::string& policy,
                                                const std::vector<place>& places);
 
+/// Returns those of the places whose string colimit did not write, so that it counts as no state.
+/// Places that the user may not read are left out, and values of other types, which no call
+/// changes.
+[[nodiscard]] std::vector<place> foreign_strings(servers& in, const std::vector<place>& places);
+
 struct search_result {
     std::vector<found_place> found;
     bool is_complete = true; ///< the budget was sufficient

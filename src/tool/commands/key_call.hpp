@@ -33,6 +33,7 @@ struct key_call {
     std::string key;
     server_options server;
     policy_options what;
+    std::optional<std::string> request; ///< of the commands that declare it
 
     /// Declares KEY and the options of a policy and a server.
     void declare(CLI::App& app);
@@ -42,27 +43,32 @@ struct key_call {
     /// Makes the call, prints the decision, and returns whether it is allowed as an exit code. If
     /// the service has the key in another form than it was given in, that is printed, too.
     int ask(output& out, const verb& make) const;
+    /// Returns why a call that succeeded has changed nothing, from a peek before it and its
+    /// decision; empty if it has changed something.
+    using reason = std::function<std::string(const limited_key&, const colimit::decision& before,
+                                             const colimit::decision& after)>;
     /// Makes the call and prints what is left. Returns 0.
     /// @param done what the call has done: `charged 5`
-    /// @param may_find_nothing whether it only gives back what was used; then it says so if nothing
-    /// was, as of a key that no service has
-    int change(output& out, const std::string& done, const verb& make,
-               bool may_find_nothing = false) const;
+    int change(output& out, const std::string& done, const verb& make, const reason& why_not) const;
+    /// The reason of calls that give back what was used: if nothing was, as of a key that no
+    /// service has, all that decides where a state is.
+    [[nodiscard]] std::string nothing_used(const limited_key& limited,
+                                           const colimit::decision& before,
+                                           const colimit::decision& after) const;
 
   private:
     /// Returns the beginning of the text: the key, if it is another one than was given.
     [[nodiscard]] std::string key_text(const limited_key& limited) const;
-    /// Returns that nothing was found, and where: all that decides where a state is.
-    /// @param d the decision afterwards
-    [[nodiscard]] std::string nothing_text(const limited_key& limited,
-                                           const colimit::decision& d) const;
+    /// Checks that the state is where the call looks for it. Returns the strings of other programs
+    /// that a call replaces or deletes, as text; empty if there are none.
+    [[nodiscard]] std::string check_stored(const limited_key& limited) const;
 };
 
 /// The options of `check` and `peek`.
 struct check_call : key_call {
     void declare(CLI::App& app);
     /// Returns the options with those that are given.
-    [[nodiscard]] colimit::check_options options() const;
+    [[nodiscard]] colimit::check_options options(const colimit::policy& p) const;
 
   private:
     std::int64_t cost_ = 1;
@@ -71,9 +77,13 @@ struct check_call : key_call {
 };
 
 /// Declares `--cost`.
-void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning);
+/// @param least of which a call has an effect
+void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning,
+                  std::int64_t least);
 /// Declares `--member`.
 void declare_member(CLI::App& app, std::optional<std::string>& member);
+/// @throws std::runtime_error if a member is given, and no rule counts members
+void require_use_of(const std::optional<std::string>& member, const colimit::policy& p);
 /// Declares `--request`.
 void declare_request(CLI::App& app, std::optional<std::string>& request);
 

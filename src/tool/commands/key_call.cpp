@@ -4,11 +4,13 @@
 
 #include <colimit/detail/access.hpp>
 #include <colimit/limits.hpp>
+#include <tool/commands/key_call.hpp>
 #include <tool/frame/command.hpp>
 #include <tool/frame/decision_text.hpp>
 #include <tool/frame/format.hpp>
-#include <tool/frame/key_call.hpp>
 #include <tool/frame/with_limiter.hpp>
+#include <tool/stored/lookup.hpp>
+#include <tool/stored/other_storage.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -27,15 +29,25 @@ std::string decision_json(const std::string& command) {
  "changed": true})");
 }
 
-void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning) {
+void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning,
+                  std::int64_t least) {
     app.add_option("--cost", cost, meaning)
         ->type_name("N")
-        ->check(whole_number(0, colimit::limits::max_exact_integer))
+        ->check(whole_number(least, colimit::limits::max_exact_integer))
         ->capture_default_str();
 }
 
 void declare_member(CLI::App& app, std::optional<std::string>& member) {
     app.add_option("--member", member, "The member that distinct rules count")->type_name("TEXT");
+}
+
+void require_use_of(const std::optional<std::string>& member, const colimit::policy& p) {
+    const auto counts_members = [](const colimit::rule& r) {
+        return r.kind() == colimit::algorithm::distinct;
+    };
+    if (member && std::ranges::none_of(p.rules(), counts_members))
+        throw std::runtime_error{"--member: no effect, as policy " + std::string{p.name()} +
+                                 " has no distinct rule"};
 }
 
 void declare_request(CLI::App& app, std::optional<std::string>& request) {
@@ -71,8 +83,25 @@ std::string key_call::key_text(const limited_key& limited) const {
     return limited.key == key ? "" : shown(limited.key) + ": ";
 }
 
+std::string key_call::check_stored(const limited_key& limited) const {
+    if (is_in_memory(server.server))
+        return "";
+    servers at{server.config()}; // which checks the number of tags
+    const auto tags = colimit::redis::key_tags{server.hash_tags};
+    const auto is_multi = server.mode == "multi";
+    if (!what.rules.empty() && !is_multi)
+        require_no_other_storage(at, limited, server.prefix, tags);
+    std::string text;
+    for (const auto& p :
+         foreign_strings(at, places_of(limited.limit, limited.key, server.prefix, tags, is_multi)))
+        text += (text.empty() ? "" : " and ") + shown(p.redis_key);
+    return text;
+}
+
 int key_call::ask(output& out, const verb& make) const {
     const auto limited = what.limited(key);
+    if (!what.rules.empty())
+        (void)check_stored(limited);
     colimit::decision d;
     with_limiter(server.config(), [&](colimit::limiter& l) -> boost::asio::awaitable<void> {
         d = co_await make(l, limited);
@@ -85,34 +114,46 @@ int key_call::ask(output& out, const verb& make) const {
 }
 
 int key_call::change(output& out, const std::string& done, const verb& make,
-                     bool may_find_nothing) const {
+                     const reason& why_not) const {
     if (is_in_memory(server.server))
         throw std::runtime_error{"--server: memory: ends with the command, so nothing would be "
                                  "changed (expected the address of a server)"};
     const auto limited = what.limited(key);
+    const auto replaced = check_stored(limited);
     colimit::decision before;
     colimit::decision d;
     with_limiter(server.config(), [&](colimit::limiter& l) -> boost::asio::awaitable<void> {
-        if (may_find_nothing)
-            before = co_await l.peek(limited.key, limited.limit, {.cost = 0});
+        before = co_await l.peek(limited.key, limited.limit, {.cost = 0});
         d = co_await make(l, limited);
     });
-    const auto changes = !may_find_nothing || !is_same(before, d);
+    // A call that was made before with its id has the decision of then.
+    const auto is_repeated = request && d.server_time < before.server_time;
+    const auto why = is_repeated
+                         ? "a call with this --request was made before, so nothing is changed"
+                         : why_not(limited, before, d);
+    const auto has_replaced = !replaced.empty() && !is_repeated;
     if (out.is_json()) {
         auto object = decision_object(limited.key, limited.limit, d);
-        object.emplace("changed", changes);
+        object.emplace("changed", why.empty() || has_replaced);
         out.object(object);
         return exit_allowed;
     }
-    out.text(key_text(limited) + (changes ? done : nothing_text(limited, d)) + "; now " +
-             decision_text(limited.limit, d));
+    auto text = key_text(limited);
+    if (why.empty() || !has_replaced)
+        text += (why.empty() ? done : why) + "; ";
+    if (has_replaced)
+        text += "a value that colimit did not write, in " + replaced + ", is deleted; ";
+    out.text(text + (is_repeated ? "then " : "now ") + decision_text(limited.limit, d));
     return exit_allowed;
 }
 
-std::string key_call::nothing_text(const limited_key& limited, const colimit::decision& d) const {
+std::string key_call::nothing_used(const limited_key& limited, const colimit::decision& before,
+                                   const colimit::decision& after) const {
+    if (!is_same(before, after))
+        return "";
     const auto& options = colimit::detail::access::options(limited.limit);
     const auto is_packed = options.storage == colimit::storage::shared_hash;
-    const auto is_blocked = !d.allowed() && d.reason == colimit::denial_reason::block;
+    const auto is_blocked = !after.allowed() && after.reason == colimit::denial_reason::block;
     return "nothing was used" + std::string{is_blocked ? "" : " or blocked"} + " for " +
            shown(limited.key) + " under policy " + std::string{limited.limit.name()} + " (" +
            server.place_text() + ", mode " + server.mode +
@@ -122,7 +163,7 @@ std::string key_call::nothing_text(const limited_key& limited, const colimit::de
 
 void check_call::declare(CLI::App& app) {
     key_call::declare(app);
-    declare_cost(app, cost_, "Tokens requested");
+    declare_cost(app, cost_, "Tokens requested", 0);
     app.add_option("--at-least", at_least_,
                    "The fewest tokens to accept, instead of all of the cost")
         ->type_name("N")
@@ -130,7 +171,8 @@ void check_call::declare(CLI::App& app) {
     declare_member(app, member_);
 }
 
-colimit::check_options check_call::options() const {
+colimit::check_options check_call::options(const colimit::policy& p) const {
+    require_use_of(member_, p);
     return {.cost = cost_, .at_least = at_least_, .member = member_};
 }
 
