@@ -32,8 +32,8 @@ struct field {
 struct field_options {
     /// Whether to add the older fields `X-RateLimit-Limit`, `X-RateLimit-Remaining` and
     /// `X-RateLimit-Reset`: the numbers of the limiting rule, the last one the seconds until it has
-    /// fully recovered, rounded up. Left out if all rules shadow, or if no store has made the
-    /// decision.
+    /// fully recovered, rounded up. For a block, and for what `prevent_duplicate` denies, the limit
+    /// is 0. Left out if all rules shadow, or if no store has made the decision.
     bool x_ratelimit = false;
     /// A text before the name of each item, up to `limits::max_name_length` letters, digits, dots,
     /// hyphens, underscores and slashes: for a response about several policies whose rules have

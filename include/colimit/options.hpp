@@ -17,7 +17,8 @@ namespace colimit {
 
 /// For `allow` and `peek`.
 struct check_options {
-    /// Tokens requested: 0 to 2^53 - 1. A cost of 0 is allowed unless the balance is negative.
+    /// Tokens requested: 0 to 2^53 - 1. A cost of 0 is allowed unless the balance is negative,
+    /// and that starts `policy::prevent_duplicate`, too.
     std::int64_t cost = 1;
     /// The fewest tokens to accept, 0 to cost: between these two, as many as are available are
     /// granted. Default: all or nothing.
