@@ -155,10 +155,10 @@ class bare_gatherer {
 
 } // namespace
 
-measurement bare_load(const conditions& c, double share) {
+measurement bare_load(const conditions& c, double share, key_table table) {
     server{c.socket}.forget_keys();
     (void)server{c.socket}.load_script(redis::check_script.body);
-    auto loop = open_loop{c, share};
+    auto loop = open_loop{c, share, table};
     auto client = bare_gatherer{loop, c.socket};
     auto m = loop.run([&client](open_loop::time_point due) { client.start(due); });
     m.allocations_per_check.reset(); // not reported

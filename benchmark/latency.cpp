@@ -16,9 +16,9 @@
 
 namespace colimit::benchmark {
 
-measurement latency(const conditions& c, double share) {
+measurement latency(const conditions& c, double share, key_table table) {
     server{c.socket}.forget_keys();
-    auto loop = open_loop{c, share};
+    auto loop = open_loop{c, share, table};
     auto settings = patient(c.socket);
     settings.advanced.max_in_flight = 16'777'216; // a stall must be visible, not rejected
     auto limited = limiter{loop.context.get_executor(), settings};

@@ -46,8 +46,10 @@ measurement rival_flexible(const conditions& c);
 measurement rival_limits(const conditions& c);
 measurement bare_idle(const conditions& c);
 measurement redis_idle(const conditions& c);
-measurement bare_load(const conditions& c, double share);
-measurement latency(const conditions& c, double share);
+measurement bare_load(const conditions& c, double share, key_table table = key_table::grown);
+measurement latency(const conditions& c, double share, key_table table = key_table::grown);
+measurement bare_growth(const conditions& c);
+measurement latency_growth(const conditions& c);
 measurement bare_stall(const conditions& c);
 measurement latency_stall(const conditions& c);
 measurement memory_uniform(const conditions& c);
@@ -131,6 +133,8 @@ inline constexpr auto scenarios = std::to_array<scenario>({
     {"latency_50", latency_at<50>, "bare_50", ratio_of::p99_latency, needs::most_per_s},
     {"bare_75", bare_at<75>, "", ratio_of::p99_latency, needs::most_per_s},
     {"latency_75", latency_at<75>, "bare_75", ratio_of::p99_latency, needs::most_per_s},
+    {"bare_growth", bare_growth, "", ratio_of::p99_latency, needs::most_per_s},
+    {"latency_growth", latency_growth, "bare_growth", ratio_of::p99_latency, needs::most_per_s},
     {"bare_stall", bare_stall, "", ratio_of::p99_latency, needs::most_per_s},
     {"latency_stall", latency_stall, "bare_stall", ratio_of::p99_latency, needs::most_per_s},
     {"memory_uniform", memory_uniform, ""},

@@ -1,6 +1,7 @@
 # Writes OUTPUT, a C++ source that holds each script given after `--`, its name followed by its
 # parts, as a constant with its SHA-1. `do` and `end` among the parts begin and end a block of Lua,
-# `function` and `end` a function that is called at once:
+# `function` and `end` a function that is called at once, and `if CONDITION then function` and `end`
+# one that is created and called only then:
 #
 #     cmake -D OUTPUT=scripts.cpp -D LIBRARY=colimit -P embed.cmake
 #           -- check policy.lua do fast.lua end seen ...
@@ -198,9 +199,11 @@ foreach(i RANGE ${last})
         set(closing "end\n")
         string(APPEND body "do\n")
         continue()
-    elseif(path STREQUAL "function")
+    elseif(path MATCHES "^(function|(if .+ then) function)$")
         set(closing "end part() end\n")
-        string(APPEND body "do local function part()\n")
+        string(REGEX REPLACE "^function$" "do" opening "${path}")
+        string(REGEX REPLACE " function$" "" opening "${opening}")
+        string(APPEND body "${opening} local function part()\n")
         continue()
     elseif(path STREQUAL "end")
         string(APPEND body "${closing}")

@@ -98,6 +98,17 @@ if(NOT one STREQUAL commented OR one STREQUAL two)
     complain("the versions of different texts, or of the same text: ${one} ${commented} ${two}")
 endif()
 
+# Parts between `function` or `if CONDITION then function` and `end`.
+file(WRITE ${folder}/b.lua "f()\n")
+execute_process(COMMAND ${CMAKE_COMMAND} -D OUTPUT=${folder}/out.cpp -D LIBRARY=lib -P ${embed}
+        -- a function b.lua end "if #x > 0 then function" b.lua end
+    WORKING_DIRECTORY ${folder} OUTPUT_QUIET)
+file(READ ${folder}/a.lua found)
+set(part "local function part()\nf()\nend part() end\n")
+if(NOT found STREQUAL "do ${part}if #x > 0 then ${part}")
+    complain("functions of parts: ${found}")
+endif()
+
 file(REMOVE ${folder}/t/two.lua)
 embed_template(said)
 if(code EQUAL 0 OR NOT said MATCHES "t/two.lua: the file does not exist")

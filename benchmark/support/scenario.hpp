@@ -26,6 +26,10 @@ struct conditions {
     double most_per_s = 0; ///< the rate of redis_uniform in this run, for scenarios under load
 };
 
+/// What the server's table of keys does while a scenario under load measures: it has its size from
+/// the warm-up, or it doubles at the beginning, which slows the server down.
+enum class key_table : std::uint8_t { grown, grows };
+
 /// Returns conditions for a single caller, which needs one second for the checks that many callers
 /// make in a twentieth of it.
 [[nodiscard]] inline conditions brief(conditions c) {

@@ -1,5 +1,5 @@
 -- The loop over the calls: from the first on a key to its last, and from key to key.
-local calls = {}
+local calls = {make = 0, finish = 0, turn_to = 0, allow_ones = 0}
 local PEEK, MOVE = 1, 12 -- a move is denied, and returns nothing
 
 do
@@ -114,8 +114,8 @@ local groups = {}
 
 local function begin_plan()
     if has_log then logs.survey() end
-    for i = 1, n do kind_of[i] = kinds[kind[i]] end
-    kind_of[n + 1] = kinds[LOCKOUT]
+    for i = 1, n do kind_of[i] = kinds.need(kind[i]) end
+    kind_of[n + 1] = kinds.need(LOCKOUT)
     if per_key == 1 then return end
     local is_full, err = find_oom()
     -- Of a user who may not change a value in place.
@@ -126,20 +126,6 @@ local function use(group)
     read_policy(group.policy)
     base, first, keys = group.base, group.first, group.keys
     begin_plan()
-end
-
-local function find_groups()
-    local names, at, from = {}, 1, 0
-    for place = 1, #ARGV[6], 2 do
-        local group = {policy = at, base = from, first = #names + 1}
-        at = read_policy(at)
-        group.keys = unpack_bytes('<I2', ARGV[6], place)
-        for k = 1, group.keys do names[#names + 1] = KEYS[from + k] end
-        from = from + group.keys * per_key
-        groups[#groups + 1] = group
-    end
-    all_keys = #names
-    values = redis.call('MGET', unpack(names))
 end
 
 -- Makes the calls of ARGV[5], or calls `instead` for each; returns their number. If one of `all or
@@ -170,7 +156,17 @@ end
 
 begin_plan()
 if all_or_nothing then
-    find_groups()
+    local names, at, from = {}, 1, 0
+    for place = 1, #ARGV[6], 2 do
+        local group = {policy = at, base = from, first = #names + 1}
+        at = read_policy(at)
+        group.keys = unpack_bytes('<I2', ARGV[6], place)
+        for k = 1, group.keys do names[#names + 1] = KEYS[from + k] end
+        from = from + group.keys * per_key
+        groups[#groups + 1] = group
+    end
+    all_keys = #names
+    values = redis.call('MGET', unpack(names))
     if make_calls(PEEK) == granted and not statuses then
         granted, log_counts = 0, nil
         make_calls()

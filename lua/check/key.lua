@@ -1,11 +1,11 @@
 -- Shared by the parts of the general path: the current key, and a table of functions per part.
 
 -- Its state per limit, see src/core/state.hpp; own_num 0 means that there is none.
-local t, debt, own_num, own_capacity = {}, {}, {}, {}
+local t, debt, own_num, own_capacity = {0, 0}, {0, 0}, {0, 0}, {0, 0}
 
 local exists, stale -- the key has a value; it must be replaced even by a denial
 local changed       -- the state must be written at the end
-local erased        -- there is no state, regardless of the slots
+local erased        -- there is no state, regardless of the rules' fields
 local gives_back    -- the write takes nothing from the limit, and no memory
 local finds_stale = false -- a call of the batch found a value that a denial must replace
 
@@ -46,5 +46,11 @@ end
 -- A full server accepts a new TTL, and then also what needs memory.
 local function accept_growth(key) return guarded('PEXPIRE', key, text_of('%d', CENTURY / 1000)) end
 
-local kinds, kind_of = {}, {} -- by number; per limit of the current policy
-local versions, logs, sketches, slots, states, verbs = {}, {}, {}, {}, {}, {}
+-- Those that every batch fills are created with their fields, as a table that grows costs more.
+local kind_of = {0, 0} -- per limit of the current policy
+local kinds = {start = 0, add = 0, aligned_boundary = 0, boundary_after_use = 0, room = 0,
+    advance_window = 0, window_left = 0, has_no_debt = 0, is_unused = 0, need = 0} -- and by number
+local versions = {show = 0, whole = 0, debt_max = 0, ticks_per_token = 0, charge = 0, refund = 0,
+    repay = 0, owe_whole = 0, has_surplus = 0, show_as_stored = 0, fold = 0}
+local states = {advance = 0, load = 0, conflicts = false, is_foreign = 0, save = 0}
+local verbs, logs, sketches, slots = {allow_times = 0, apply = 0}, {}, {}, {exist = false}

@@ -41,3 +41,27 @@ function kinds.aligned_boundary(i, at)
 end
 
 function kinds.boundary_after_use(i, at) return at + period[i] * unit[i] end
+
+-- Advances a state that counts until the end of the current window.
+function kinds.advance_window(i, own)
+    local counts = own_num[i] ~= 0 and debt[i] ~= 0 and now < t[i]
+    local ends = kind_of[i].next_boundary(i, now)
+    if counts and kind_of[i].starts_at_use then ends = min(t[i], ends) end
+    local moved = counts and t[i] ~= ends
+    t[i], debt[i], own_num[i], own_capacity[i] =
+        ends, counts and min(debt[i], debt_max[i]) or 0, own, 1
+    return moved
+end
+
+function kinds.room(i, amount) return min(amount, debt_limit[i] - debt[i]) end
+function kinds.window_left(i) return debt[i] == 0 and 0 or t[i] - now end
+function kinds.has_no_debt(i) return debt[i] == 0 end
+function kinds.is_unused(i) return debt[i] == 0 and initial[i] < 0 end
+
+-- By number, what creates a kind's functions: most batches need those of one or two kinds.
+local create = {}
+
+function kinds.need(number)
+    if not kinds[number] then create[number]() end
+    return kinds[number]
+end

@@ -61,7 +61,7 @@ void check(const std::string& file, const policy_source_options& options) {
     check(file, options);
     if (!options.copy.empty() && is_same_file(options.copy, file))
         refuse("policy_source_options::copy: the file that the source begins with (got " +
-               detail::text::quoted(file) + ", expected another file)");
+               text::quoted(file) + ", expected another file)");
     const auto where = checked_address(server);
     if (where.kind == redis::address::kind::memory)
         refuse("config::server is memory:, which has no documents");

@@ -46,7 +46,7 @@ constexpr int spare_upvalues = 12;
     auto use = std::string{"local used = nil"};
     for (int i = 0; i < more; ++i)
         use += " or spare_" + std::to_string(i);
-    const auto part = std::string_view{"do local function part()\n"};
+    const auto part = std::string_view{"local function part()\n"};
     for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
         text.insert(at + part.size(), use + '\n');
     return text;

@@ -1,5 +1,5 @@
 -- A continuous bucket, the twin of src/core/kinds/bucket.hpp.
-do
+create[BUCKET] = function()
     local WIDEST = 67108864
 
     -- Returns part * to / from, rounded up; no product is above 2^53.
@@ -84,9 +84,7 @@ do
         return recovers + ceil(debt_limit[i] / den[i]) * unit[i]
     end
 
-    local function is_full(i) return debt[i] == 0 and initial[i] < 0 end
-
     kinds[BUCKET] = {advance = advance, available = available, charge = charge, refund = refund,
-        reset_after = reset_after, lifetime = lifetime, is_full = is_full, is_bucket = true,
+        reset_after = reset_after, lifetime = lifetime, is_full = kinds.is_unused, is_bucket = true,
         has_versions = true}
 end

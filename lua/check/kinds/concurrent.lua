@@ -104,7 +104,7 @@ do
         -- Grants change the set only.
         local function keep_state() end
         kinds[CONCURRENT] = {available = available, charge = keep_state, refund = keep_state,
-            reset_after = kinds[WINDOW].reset_after, is_reported = true, is_elsewhere = true,
+            reset_after = kinds.window_left, is_reported = true, is_elsewhere = true,
             takes_one = true}
     end
 end

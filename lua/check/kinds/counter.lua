@@ -1,7 +1,7 @@
 -- A sliding window counter, the twin of src/core/kinds/counter.hpp: own_num is the length of its
 -- windows, and own_capacity the count of the previous one.
-do
-    local steps = kinds[STEPWISE]
+create[COUNTER] = function()
+    local steps = kinds.need(STEPWISE)
 
     -- Returns whether the state is the rest of a counter of another period, as a stepped bucket.
     local function is_other(i) return own_num[i] > STEPS end

@@ -1,7 +1,6 @@
 -- Different members in a window: a HyperLogLog of Redis for each `distinct` rule. PFADD cannot be
 -- undone and PFCOUNT writes, so a trial restores the bytes that it found. Errors of its commands
 -- are raised, like those of logs. Other batches have none of these functions, as of logs.
-if #sketched > 0 or all_or_nothing then
     local undo = {}  -- alternately key and old bytes (or false)
     local grown = {} -- per sketch, whether the trial changed it
 
@@ -87,9 +86,7 @@ if #sketched > 0 or all_or_nothing then
 
     local function charge(i) debt[i] = own_num[i] end
 
-    local window = kinds[WINDOW]
     kinds[DISTINCT] = {advance = advance, available = available, charge = charge,
-        refund = function() end, reset_after = window.reset_after, lifetime = window.reset_after,
-        is_full = window.is_full, next_boundary = kinds.aligned_boundary, stored_num = 1,
+    refund = function() end, reset_after = kinds.window_left, lifetime = kinds.window_left,
+    is_full = kinds.has_no_debt, next_boundary = kinds.aligned_boundary, stored_num = 1,
         is_reported = true}
-end

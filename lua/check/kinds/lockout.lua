@@ -1,5 +1,5 @@
 -- Denies for a time, the twin of src/core/kinds/lockout.hpp: for `debt` microseconds from t on.
-do
+create[LOCKOUT] = function()
     local function start(i, length)
         t[i], debt[i], own_num[i], own_capacity[i] = now, length, 1, 1
     end
@@ -29,6 +29,6 @@ do
     local function remaining_time(i) return debt[i] end
 
     kinds[LOCKOUT] = {advance = advance, reset_after = remaining_time, lifetime = remaining_time,
-        is_full = kinds[WINDOW].is_full, start = start, restart = restart, is_lockout = true,
+        is_full = kinds.has_no_debt, start = start, restart = restart, is_lockout = true,
         has_versions = true}
 end

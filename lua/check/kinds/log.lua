@@ -9,7 +9,6 @@
 -- Errors of commands are raised, and caught where they belong to one key.
 --
 -- As other batches need none of these functions, which take time to create, they have none.
-if has_log or all_or_nothing then
     local HEAD_FORMAT, HEAD_SIZE, EVENT, EVENT_SIZE, MARK, ROOM, MOST_TOTAL, PART, LOG_SPARE,
         room_for = log_form()
     local MOST_WEIGHT, BLOCK = 4294967295, 64 -- of a window; events that are read later
@@ -291,7 +290,6 @@ if has_log or all_or_nothing then
         if fits then write_tail(matters, has_ttl) else write_all(matters) end
     end
 
-    kinds[LOG] = {available = kinds[STEPWISE].available, charge = kinds.add,
-        refund = function() end, reset_after = kinds[WINDOW].reset_after, is_reported = true,
+kinds[LOG] = {available = kinds.room, charge = kinds.add,
+    refund = function() end, reset_after = kinds.window_left, is_reported = true,
         is_elsewhere = true}
-end

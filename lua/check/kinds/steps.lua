@@ -1,6 +1,6 @@
 -- Buckets whose whole count returns at once, the twin of src/core/kinds/steps.hpp: t is the next
 -- boundary. Windows and counters read states of other numbers as such a bucket.
-do
+create[STEPWISE] = function()
     local function start(i) return kinds.start(i, kind_of[i].next_boundary(i, now)) end
 
     -- Returns the first boundary that may repay a state that was stored with other numbers.
@@ -70,8 +70,6 @@ do
         return moved
     end
 
-    local function available(i, amount) return min(amount, debt_limit[i] - debt[i]) end
-
     local function charge(i, cost)
         if own_capacity[i] <= 0 or own_num[i] ~= num[i] then return versions.charge(i, cost) end
         kinds.add(i, cost)
@@ -92,11 +90,12 @@ do
     end
 
     local function steps(next_boundary, starts_at_use)
-        return {advance = advance, available = available, charge = charge, refund = refund,
-            reset_after = reset_after, lifetime = lifetime, is_full = kinds[BUCKET].is_full,
+        return {advance = advance, available = kinds.room, charge = charge, refund = refund,
+            reset_after = reset_after, lifetime = lifetime, is_full = kinds.is_unused,
             next_boundary = next_boundary, starts_at_use = starts_at_use, is_bucket = true,
             has_versions = true, advance_other = advance_other}
     end
     kinds[STEPWISE] = steps(kinds.boundary_after_use, true)
     kinds[ALIGNED] = steps(kinds.aligned_boundary, false)
 end
+create[ALIGNED] = create[STEPWISE]

@@ -1,8 +1,8 @@
 -- Fixed windows, the twin of src/core/kinds/windows.hpp, and the calendar's. The C++ twin has its
 -- dates from <chrono>.
-do
+create[WINDOW] = function()
     local CALENDAR, DAY = 5, 86400 * SECOND
-    local steps = kinds[STEPWISE]
+    local steps = kinds.need(STEPWISE)
 
     -- Return the days from 1970 to the first of a month (1 to 13), and the month of a day: Howard
     -- Hinnant, "chrono-Compatible Low-Level Date Algorithms"; years begin in March.
@@ -43,17 +43,6 @@ do
         return calendar_end[calendar[i]](days) * DAY - offset[i]
     end
 
-    -- The state counts until the end of the current window.
-    function kinds.advance_window(i, own)
-        local counts = own_num[i] ~= 0 and debt[i] ~= 0 and now < t[i]
-        local ends = kind_of[i].next_boundary(i, now)
-        if counts and kind_of[i].starts_at_use then ends = min(t[i], ends) end
-        local moved = counts and t[i] ~= ends
-        t[i], debt[i], own_num[i], own_capacity[i] =
-            ends, counts and min(debt[i], debt_max[i]) or 0, own, 1
-        return moved
-    end
-
     local function advance(i)
         if own_num[i] ~= 0 and (own_num[i] ~= num[i] or own_capacity[i] ~= 1) then
             return steps.advance_other(i)
@@ -61,23 +50,20 @@ do
         return kinds.advance_window(i, num[i])
     end
 
-    local function reset_after(i) return debt[i] == 0 and 0 or t[i] - now end
-
     -- Debt of other numbers is repaid in steps.
     local function lifetime(i)
         if own_capacity[i] ~= 1 then return steps.lifetime(i) end
-        return reset_after(i)
+        return kinds.window_left(i)
     end
-
-    local function is_full(i) return debt[i] == 0 end
 
     local function window(next_boundary, starts_at_use)
         return {advance = advance, available = steps.available, charge = steps.charge,
-            refund = steps.refund, reset_after = reset_after, lifetime = lifetime,
-            is_full = is_full, next_boundary = next_boundary, starts_at_use = starts_at_use,
-            ends_windows = not starts_at_use, has_versions = true}
+            refund = steps.refund, reset_after = kinds.window_left, lifetime = lifetime,
+            is_full = kinds.has_no_debt, next_boundary = next_boundary,
+            starts_at_use = starts_at_use, ends_windows = not starts_at_use, has_versions = true}
     end
     kinds[WINDOW] = window(kinds.aligned_boundary, false)
     kinds[FROM_FIRST] = window(kinds.boundary_after_use, true)
     kinds[CALENDAR] = window(calendar_boundary, false)
 end
+create[FROM_FIRST], create[5] = create[WINDOW], create[WINDOW]
