@@ -103,7 +103,6 @@ struct commands {
     reply zrem();
     reply zremrangebyscore();
     reply zremrangebyrank();
-    reply zmscore();
     reply zscore();
     reply zcard();
     reply zcount();

@@ -50,7 +50,6 @@ struct command {
         {"ZREM", {&commands::zrem, 3, writes}},
         {"ZREMRANGEBYSCORE", {&commands::zremrangebyscore, 4, writes}},
         {"ZREMRANGEBYRANK", {&commands::zremrangebyrank, 4, writes}},
-        {"ZMSCORE", {&commands::zmscore, 3, reads}},
         {"ZSCORE", {&commands::zscore, 3, reads}},
         {"ZCARD", {&commands::zcard, 2, reads}},
         {"ZCOUNT", {&commands::zcount, 4, reads}},

@@ -139,18 +139,6 @@ reply commands::zremrangebyrank() {
     return remove(get<sorted_set>(w[1]), by_rank);
 }
 
-reply commands::zmscore() {
-    auto none = sorted_set{};
-    auto* found = get<sorted_set>(w[1]);
-    auto& in = found == nullptr ? none : *found;
-    auto all = reply{.kind = reply_kind::array};
-    for (std::size_t i = 2; i < w.size(); ++i) {
-        const auto place = place_of(in, w[i]);
-        all.elements.push_back(place == in.end() ? reply{} : text_reply(score_text(place->first)));
-    }
-    return all;
-}
-
 reply commands::zscore() {
     auto* found = get<sorted_set>(w[1]);
     if (found == nullptr)
