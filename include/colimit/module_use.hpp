@@ -24,12 +24,12 @@ enum class module_use : std::uint8_t {
     /// server is asked for it again with a later call: after a second, and then after pauses that
     /// double up to a minute. `limiter::last_error` says why a module that is there is not used.
     if_available,
-    /// Calls are executed by the module only, and no script is ever sent. If a server does not have
-    /// it, or in an incompatible version, `ready` and calls end with `errc::invalid_config`; if the
-    /// user may not run `COLIMIT.CHECK`, with `errc::auth_failed`. The server is tried again after
+    /// Calls are executed by the module only, and no script is sent, except for policies with a
+    /// `concurrent` rule, which the script executes. If a server does not have it, or in an
+    /// incompatible version, `ready` and calls end with `errc::invalid_config`; if the user may not
+    /// run `COLIMIT.CHECK`, with `errc::auth_failed`. The server is tried again after
     /// `config::advanced.reconnect_delay_max` at the latest. Calls that find the module missing
-    /// wait for it
-    /// until their deadline.
+    /// wait for it until their deadline.
     required,
     /// The module is not used, and servers are not asked for it.
     never,

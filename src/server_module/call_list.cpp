@@ -25,7 +25,7 @@ constexpr std::size_t call_bytes = 2 + 1 + 2 + 8 + 8;
 constexpr std::size_t digest_bytes = 8 + 8;
 
 /// The bound on the work of a command: its length bounds only its entries. A call takes up to a
-/// microsecond, and with each fact about a log, a sketch or holders up to 20 more, and 32 bytes of
+/// microsecond, and with each fact about a log or a sketch up to 20 more, and 32 bytes of
 /// the reply. The library sends 1,024 calls, and 1,024 facts.
 constexpr std::size_t max_work = 65'536;
 constexpr std::size_t fact_work = 16;
@@ -45,11 +45,8 @@ void check_verb(std::size_t index, verb v, const core::compiled_policy& rules, c
     if (v > verb::release || (form == call_form::together && v != verb::allow))
         refuse_call(index, "not a verb",
                     form == call_form::together ? "allow" : "allow to release");
-    const auto is_of_all = v == verb::peek || v == verb::reset || v == verb::block;
-    if (core::traits_of(v).has_holder != rules.has_slots && !is_of_all)
-        refuse_call(index, "not a verb of the policy",
-                    rules.has_slots ? "acquire, renew, release, peek, reset or block"
-                                    : "none of a policy with a concurrent rule");
+    if (core::traits_of(v).has_holder)
+        refuse_call(index, "not a verb of the policy", "none of a policy with a concurrent rule");
     if (v == verb::once && rules.has_log)
         refuse_call(index, "not a verb of the policy", "once of a policy without logs");
     if (form == call_form::with_ids && !core::traits_of(v).may_have_id)
@@ -100,8 +97,8 @@ class reader {
         work_ += times * (1 + fact_work * static_cast<std::size_t>(facts));
         if (work_ > max_work)
             refuse_call(calls_.size(), "too many calls in one command",
-                        "at most 65536, where each fact about a log, a sketch or holders counts "
-                        "as 16 more; equal allows of a policy without these count as one");
+                        "at most 65536, where each fact about a log or a sketch counts as 16 "
+                        "more; equal allows of a policy without these count as one");
         calls_.push_back(call);
     }
 
@@ -139,11 +136,8 @@ class reader {
         bytes_.remove_prefix(call_bytes);
         auto request =
             detail::call_request{.verb = v, .cost = *cost, .at_least = *at_least, .now = now_};
-        if (rules.has_distinct || rules.has_slots)
+        if (rules.has_distinct)
             read_member(index, request);
-        if (core::traits_of(v).has_holder && request.member.size() != detail::holder_bytes)
-            refuse_call(index, "the id of the holder has another size",
-                        std::to_string(detail::holder_bytes) + " bytes");
         auto call = listed_call{key, times, request};
         if (form_ == call_form::with_ids)
             read_digests(index, call);

@@ -29,9 +29,8 @@ namespace colimit::server_module {
 namespace {
 
 /// A policy of the command and its keys: `keys` of them from arguments.keys[base] on, then as many
-/// logs, then as many sketches for each slot that has one, then as many sets of holders. Their
-/// results are from `first` on. If the calls have ids there is one policy, and a record for each
-/// key after all others.
+/// logs, then as many sketches for each slot that has one. Their results are from `first` on. If
+/// the calls have ids there is one policy, and a record for each key after all others.
 struct policy_group {
     core::compiled_policy rules;
     std::size_t base = 0;
@@ -39,7 +38,7 @@ struct policy_group {
     std::size_t keys = 0;
 
     [[nodiscard]] std::size_t keys_each() const noexcept {
-        return 1 + (rules.has_log ? 1U : 0U) + (rules.has_slots ? 1U : 0U) +
+        return 1 + (rules.has_log ? 1U : 0U) +
                static_cast<std::size_t>(std::ranges::count_if(rules.rules(), core::has_sketch));
     }
 };
@@ -57,6 +56,8 @@ struct policy_group {
     auto first = std::size_t{0};
     for (std::size_t at = 0; at == 0 || at < counts.size(); at += 2) {
         auto group = policy_group{.rules = take_policy(policies), .base = base, .first = first};
+        if (group.rules.has_slots)
+            refuse("policy", "has a concurrent rule, which the script executes", "other rules");
         if (group.rules.packed && groups.empty() && policies.empty()) {
             group.keys = packed_keys(from, has_ids);
             return {group};
@@ -70,8 +71,7 @@ struct policy_group {
                               : left / (group.keys_each() + (has_ids ? 1 : 0));
         const auto used = group.keys * (group.keys_each() + (has_ids ? 1 : 0));
         if (group.keys == 0 || used > left)
-            refuse("numkeys", "too few keys",
-                   "the keys of each policy, its logs, sketches and holders");
+            refuse("numkeys", "too few keys", "the keys of each policy, its logs and sketches");
         base += used;
         first += group.keys;
         groups.push_back(group);
@@ -140,7 +140,7 @@ class check {
             packed_ = packed.get();
             return packed;
         }
-        if (g.rules.has_log || g.rules.has_distinct || g.rules.has_slots)
+        if (g.rules.has_log || g.rules.has_distinct)
             return std::make_unique<large_calls>(
                 run_, g.rules, from_.keys.subspan(g.base, g.keys * g.keys_each()), g.keys, g.first,
                 record_ttl_.has_value(), results_);

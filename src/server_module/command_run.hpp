@@ -90,7 +90,7 @@ class command_run {
     /// Returns when a key expires that is kept for exactly so many milliseconds.
     [[nodiscard]] expiry expiry_in(std::int64_t ms) const noexcept { return {clock_ms_ + ms, 0}; }
 
-    /// Notes for how long a log, a sketch or a set of holders is kept. It is set after all calls of
+    /// Notes for how long a log or a sketch is kept. It is set after all calls of
     /// the command (`set_ttls`): if the server was halted for long after the clock was read, the
     /// TTL has passed by then, which deletes the key at once, and a later call would find nothing.
     void keep(api::string* name, double us) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The order in which logs, sketches and holders are read and changed is that of
+// The order in which logs and sketches are read and changed is that of
 // lua/check/verbs.lua.
 
 #include <base/bytes.hpp>
 #include <colimit/limits.hpp>
 #include <core/rule_kind.hpp>
-#include <core/slot_counts.hpp>
 #include <core/verb_traits.hpp>
 #include <server_module/large_calls.hpp>
 
@@ -18,10 +17,9 @@ large_calls::large_calls(command_run& run, const core::compiled_policy& rules,
                          std::span<api::string*> names, std::size_t keys, std::size_t first,
                          bool finds_again, key_results& results)
     : run_(run), rules_(rules), names_(names.first(keys)),
-      logs_(names.subspan(keys, rules.has_log ? keys : 0)),
-      holder_sets_(names.last(rules.has_slots ? keys : 0)), first_(first), results_(results),
+      logs_(names.subspan(keys, rules.has_log ? keys : 0)), first_(first), results_(results),
       states_(rules), log_(run, rules, finds_again),
-      sketches_(run, rules, names.subspan(keys + logs_.size()), keys), holders_(run, rules) {}
+      sketches_(run, rules, names.subspan(keys + logs_.size()), keys) {}
 
 /// Advances the windows of distinct rules. Returns whether even a denial must replace the state.
 bool large_calls::advance_windows() noexcept {
@@ -63,11 +61,9 @@ void large_calls::begin(std::size_t key) {
         open();
 }
 
-/// Opens the log, the sketches and the holders.
+/// Opens the log and the sketches.
 void large_calls::open() {
     sketches_.open(key_ - first_);
-    if (rules_.has_slots)
-        holders_.open(holder_sets_[key_ - first_]);
     if (!rules_.has_log)
         return;
     try {
@@ -96,25 +92,19 @@ void large_calls::make_one(const detail::call_request& request) {
     const auto& traits = core::traits_of(request.verb);
     if (traits.tests_amount)
         allow(request);
-    else if (traits.has_holder)
-        hold(request);
     else
         adjust(request);
 }
 
-/// Makes `allow`, `acquire` and `peek`.
+/// Makes `allow` and `peek`.
 void large_calls::allow(const detail::call_request& request) {
     const auto counts_member = rules_.has_distinct && request.has_member && request.cost > 0;
     if (rules_.has_log)
         log_.report(request.at_least, request.cost, states());
-    if (rules_.has_slots)
-        holders_.report(request, states());
     sketches_.report(states());
     if (counts_member)
         sketches_.try_member(request.member, states());
     append_facts(nullptr);
-    if (core::lacks_memory(rules_, states(), request))
-        return;
     results_.add_granted(states_.make_one(request) ? 1 : 0);
 
     const auto& made = states_.last();
@@ -125,10 +115,6 @@ void large_calls::allow(const detail::call_request& request) {
         return;
     if (rules_.has_log)
         log_.move_to_now();
-    if (rules_.has_slots)
-        holders_.shorten();
-    if (request.verb == verb::acquire && made.allowed())
-        holders_.add(request.member);
     if (charges && counts_member)
         sketches_.keep_trial(request.member, states());
     if (charges && rules_.has_log)
@@ -137,25 +123,7 @@ void large_calls::allow(const detail::call_request& request) {
         log_.record(request.cost);
 }
 
-/// Makes `renew` and `release`.
-void large_calls::hold(const detail::call_request& request) {
-    holders_.shorten();
-    if (rules_.has_log)
-        log_.move_to_now();
-    if (request.verb == verb::renew)
-        holders_.renew(request.member);
-    else
-        holders_.release(request.member);
-    if (rules_.has_log)
-        log_.report(0, 0, states());
-    holders_.report(request, states());
-    append_facts(nullptr);
-    results_.add_granted(states_.make_one(request) ? 1 : 0);
-}
-
 void large_calls::adjust(const detail::call_request& request) {
-    if (rules_.has_slots)
-        holders_.shorten();
     auto members = numbers{};
     for (std::uint32_t i = 0; i < rules_.size; ++i)
         members[i] = states()[i].debt;
@@ -175,11 +143,6 @@ void large_calls::adjust(const detail::call_request& request) {
     if (rules_.has_log) {
         change_log(request);
         log_.report(0, 0, states());
-    }
-    if (rules_.has_slots) {
-        if (request.verb == verb::reset)
-            holders_.erase();
-        holders_.report(request, states());
     }
     sketches_.report(states());
     append_facts(request.verb == verb::charge ? &members : nullptr);

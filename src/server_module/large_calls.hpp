@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls on keys that have a log, sketches or holders beside their numbers. An error of these ends
+// Calls on keys that have a log or sketches beside their numbers. An error of these ends
 // the calls on the key, and those on other keys go on.
 
 #pragma once
 
-#include <server_module/holder_set.hpp>
 #include <server_module/key_calls.hpp>
 #include <server_module/key_results.hpp>
 #include <server_module/member_sketches.hpp>
@@ -23,7 +22,7 @@ namespace colimit::server_module {
 class large_calls final : public key_calls {
   public:
     /// @param names the keys, the first of which has the index `first` in the results; their logs,
-    ///        if the policy has one; their sketches; and their holders
+    ///        if the policy has one; and their sketches
     /// @param finds_again whether keys may be repeated
     large_calls(command_run& run, const core::compiled_policy& rules, std::span<api::string*> names,
                 std::size_t keys, std::size_t first, bool finds_again, key_results& results);
@@ -42,7 +41,6 @@ class large_calls final : public key_calls {
     void open();
     void make_one(const detail::call_request& request);
     void allow(const detail::call_request& request);
-    void hold(const detail::call_request& request);
     void adjust(const detail::call_request& request);
     void change_log(const detail::call_request& request);
     void move_to_now();
@@ -55,13 +53,11 @@ class large_calls final : public key_calls {
     const core::compiled_policy& rules_;
     std::span<api::string*> names_;
     std::span<api::string*> logs_;
-    std::span<api::string*> holder_sets_;
     std::size_t first_;
     key_results& results_;
     policy_states states_;
     stored_log log_;
     member_sketches sketches_;
-    holder_set holders_;
 
     std::size_t key_ = 0;
     std::size_t facts_before_ = 0; ///< bytes of earlier keys

@@ -56,7 +56,7 @@ void policy_states::note(core::effect effect, const detail::call_request& reques
     const auto& traits = core::traits_of(request.verb);
     change_.any = true;
     change_.is_erased = effect == core::effect::erase;
-    change_.gives_back = change_.gives_back && (traits.gives_back || traits.has_holder);
+    change_.gives_back = change_.gives_back && traits.gives_back;
     if (change_.is_erased)
         return;
     change_.value.assign(core::encoded_value{rules_, state_, 0});

@@ -176,8 +176,7 @@ struct mode_of_user {
 constexpr auto modes = std::array{
     mode_of_user{execution_mode::script, "script", &use_scripts_and_places},
     mode_of_user{execution_mode::function, "function", &use_scripts_and_places},
-    mode_of_user{execution_mode::script, "module", &use_scripts_and_places,
-                 module_use::if_available},
+    mode_of_user{execution_mode::script, "module", &use_scripts, module_use::if_available},
     mode_of_user{execution_mode::multi, "multi", &use_transactions},
 };
 
@@ -248,7 +247,7 @@ BOOST_AUTO_TEST_CASE(slots_are_renewed_with_the_rules_of_each_execution_mode) {
     const auto server = test::redis_server{{.arguments = test::with_server_module()}};
     auto look = server.connect();
     test::load_function_library(look);
-    for (const auto& how : {modes[0], modes[1], modes[2]}) {
+    for (const auto& how : {modes[0], modes[1]}) {
         look.must({"FLUSHALL"});
         look.must({"ACL", "LOG", "RESET"});
         set_user(look, "app", readme_acl(how.row));
@@ -359,7 +358,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_needs_further_rules_in_each_mode_that_works_there
         auto node = c.connect(i);
         test::load_function_library(node);
     }
-    for (const auto& how : {modes[0], modes[1], modes[2]}) {
+    for (const auto& how : {modes[0], modes[1]}) {
         const auto app = readme_acl(how.row);
         check_each("cluster", [&](rules_of_user rules) {
             rules.insert(rules.end(), app.begin(), app.end());

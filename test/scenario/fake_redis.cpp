@@ -5,13 +5,10 @@
 #include <scenario/fake_redis.hpp>
 
 #include <redis/protocol/hash_slot.hpp>
-#include <redis/protocol/script.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
-#include <optional>
 #include <utility>
 
 namespace colimit::scenario {
@@ -24,9 +21,6 @@ namespace {
 
 constexpr std::int64_t per_command = 5; ///< microseconds
 constexpr std::int64_t per_script = 40;
-
-constexpr auto known_scripts =
-    std::array{&redis::check_script, &redis::seen_script, &redis::permissions_script};
 
 [[nodiscard]] std::string lower(std::string_view text) {
     auto made = std::string{text};
@@ -41,20 +35,15 @@ template<std::size_t N>
     return std::ranges::find(of, name) != of.end();
 }
 
-[[nodiscard]] fake::words owned(words command) {
-    auto made = fake::words{command.begin(), command.end()};
-    for (auto& c : made.front())
-        c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return made;
-}
-
 void append_reply(std::string& out, const fake::reply& r) {
     switch (r.kind) {
     case fake::reply_kind::nil:
         out.append("$-1\r\n");
         return;
     case fake::reply_kind::text:
-        r.text == "OK" ? (void)out.append("+OK\r\n") : resp::append_bulk(out, r.text);
+        return resp::append_bulk(out, r.text);
+    case fake::reply_kind::status:
+        out.append("+").append(r.text).append("\r\n");
         return;
     case fake::reply_kind::error:
         return simulation::append_error(out, r.text);
@@ -65,23 +54,6 @@ void append_reply(std::string& out, const fake::reply& r) {
         for (const auto& e : r.elements)
             append_reply(out, e);
     }
-}
-
-/// Returns what the script replies where it could write nothing: every key has an error then.
-[[nodiscard]] std::string with_refused_keys(const std::string& reply, std::string_view error) {
-    auto keys = std::size_t{0};
-    std::from_chars(reply.data() + 1, reply.data() + reply.size(), keys);
-    --keys;
-    const auto end = reply.size() - 2;
-    auto header = reply.substr(reply.rfind('\n', end) + 1, end - reply.rfind('\n', end) - 1);
-    header.resize(header.rfind(' ')); // the statuses
-    header.resize(header.rfind(' ')); // the calls that were granted
-    auto made = std::string{};
-    resp::append_array(made, keys + 1);
-    for (auto left = keys; left != 0; --left)
-        resp::append_bulk(made, error);
-    resp::append_bulk(made, header + " 0 " + std::string(keys, 'e'));
-    return made;
 }
 
 /// The rules of a cluster of one node.
@@ -109,11 +81,7 @@ constexpr std::string_view read_only = "READONLY You can't write against a read 
 
 fake_redis::fake_redis(simulation::network& of, simulation::place where,
                        simulation::slot_rules* rules)
-    : redis_node(of, where, rules) {
-    module_.has_backlog = true;
-    if (!module_.load())
-        throw simulation::violation{"the module was not loaded: " + module_.log};
-}
+    : script_node(of, where, rules) {}
 
 std::string fake_redis::url(std::string_view credentials, std::string_view scheme) const {
     return std::string{scheme}.append(credentials) + address().host + ':' +
@@ -127,40 +95,7 @@ void fake_redis::serve_all_slots() {
 
 void fake_redis::clear() {
     if (!keeps_data)
-        module_.keys.clear();
-}
-
-void fake_redis::copy_data(const redis_node& master) {
-    module_.keys.copy_from(static_cast<const fake_redis&>(master).module_.keys);
-}
-
-bool fake_redis::has(std::string_view key) const {
-    return module_.keys.keys().contains(std::string{key});
-}
-
-std::vector<std::string> fake_redis::keys_in(std::size_t slot) const {
-    auto found = std::vector<std::string>{};
-    for (const auto& [name, value] : module_.keys.keys())
-        if (redis::hash_slot(name) == slot)
-            found.push_back(name);
-    return found;
-}
-
-void fake_redis::hand_over(const std::string& key, redis_node& to) {
-    module_.keys.move(key, static_cast<fake_redis&>(to).module_.keys);
-}
-
-void fake_redis::send_to_replicas(const fake::words& command) {
-    replicate([&](redis_node& r) -> write {
-        return [at = static_cast<fake_redis*>(&r), command](bool is_lost) {
-            if (is_lost)
-                return;
-            at->module_.now_us = at->clock();
-            at->module_.flags = fake::is_replica | fake::from_master;
-            at->module_.keys.begin(at->module_.now_ms(), true);
-            at->module_.repeat(command);
-        };
-    });
+        script_node::clear();
 }
 
 void fake_redis::lose_connections() {
@@ -171,12 +106,6 @@ void fake_redis::lose_connections() {
 void fake_redis::fall_silent() {
     lose_connections();
     cut_until = simulation::never / 4;
-}
-
-fake::data& fake_redis::keys() {
-    module_.now_us = clock();
-    module_.keys.begin(module_.now_ms(), false);
-    return module_.keys;
 }
 
 std::string fake_redis::run(std::initializer_list<std::string_view> command) {
@@ -231,13 +160,15 @@ std::int64_t fake_redis::execute(simulation::session& of, words command, std::st
 
 std::int64_t fake_redis::perform(simulation::session& of, const std::string& name, words command,
                                  std::string& out) {
+    server_.is_full = is_full;
+    server_.denied = denied;
     if (of.is_in_transaction || name == "multi" || name == "exec") {
         run_transaction(of, name, command, out);
         return per_command;
     }
     if (greet_client(of, name, command, out))
         return per_command;
-    if (run_script(of, name, command, out))
+    if (run_script(of, command, out))
         return per_script;
     run_data(name, command, out);
     return per_command;
@@ -281,89 +212,6 @@ bool fake_redis::greet_client(simulation::session& of, const std::string& name, 
     return true;
 }
 
-void fake_redis::load_script(std::string_view body, std::string& out) {
-    for (const auto* s : known_scripts)
-        if (s->body == body) {
-            scripts_.emplace(s->sha1);
-            return resp::append_bulk(out, s->sha1);
-        }
-    throw simulation::violation{"an unknown script is loaded"};
-}
-
-/// Returns false if the command is of another kind.
-bool fake_redis::run_script(simulation::session& of, const std::string& name, words command,
-                            std::string& out) {
-    if (name == "script") {
-        if (lower(command[1]) != "flush")
-            load_script(command[2], out);
-        else {
-            forget_scripts();
-            out.append("+OK\r\n");
-        }
-        return true;
-    }
-    if (name.starts_with("colimit.")) {
-        has_module
-            ? run_module(of, command, false, out)
-            : simulation::append_error(out, "ERR unknown command '" + std::string{command[0]} +
-                                                "', with args beginning with: ");
-        return true;
-    }
-    const auto is_function = name == "fcall";
-    if (name != "eval" && name != "evalsha" && !is_function)
-        return false;
-    if (name == "eval") {
-        auto digest = std::string{};
-        load_script(command[1], digest);
-    }
-    const auto is_meant = [&](const redis::script* s) {
-        return command[1] == s->sha1 || command[1] == s->body ||
-               (is_function && (command[1] == s->function || command[1] == s->function_if_full));
-    };
-    const auto found = std::ranges::find_if(known_scripts, is_meant);
-    if (is_function && (!has_functions || found == known_scripts.end()))
-        simulation::append_error(out, "ERR Function not found");
-    else if (name == "evalsha" && !scripts_.contains(command[1]))
-        simulation::append_error(out, "NOSCRIPT No matching script. Please use EVAL.");
-    else if (*found == &redis::permissions_script)
-        simulation::append_texts(out, {"", "", refuses_writes() ? read_only : std::string_view{}});
-    else {
-        auto as_module = std::vector<std::string_view>{(*found)->module_command};
-        as_module.insert(as_module.end(), command.begin() + 2, command.end());
-        run_module(of, as_module, true, out);
-    }
-    return true;
-}
-
-/// A script may begin on a replica, where its writes fail.
-void fake_redis::run_module(simulation::session& of, words command, bool is_script,
-                            std::string& out) {
-    auto count = std::size_t{0};
-    std::from_chars(command[1].data(), command[1].data() + command[1].size(), count);
-    const auto is_asking = std::exchange(of.is_asking, false);
-    if (count != 0)
-        if (const auto error = refusal_of_cluster(command.subspan(2, count), is_asking);
-            !error.empty())
-            return simulation::append_error(out, error);
-    apply_writes(os().now());
-    module_.now_us = clock();
-    module_.is_full = is_full;
-    module_.flags = (is_full ? fake::is_over_maxmemory : 0) |
-                    (refuses_writes() && !is_script ? fake::is_replica : 0);
-    auto before = std::optional<fake::data>{};
-    if (refuses_writes() && is_script)
-        before.emplace().copy_from(module_.keys);
-    auto reply = module_.run(owned(command));
-    if (before && !module_.signalled.empty()) {
-        module_.keys.copy_from(*before);
-        reply = with_refused_keys(reply, read_only);
-    } else {
-        for (const auto& p : module_.propagated)
-            send_to_replicas(p);
-    }
-    out.append(reply);
-}
-
 void fake_redis::run_transaction(simulation::session& of, const std::string& name, words command,
                                  std::string& out) {
     if (name == "multi") {
@@ -398,12 +246,11 @@ void fake_redis::run_transaction(simulation::session& of, const std::string& nam
 }
 
 std::string fake_redis::refusal_of_data(const std::string& name) const {
-    constexpr auto reading =
-        std::array<std::string_view, 5>{"get", "pttl", "zcount", "zrevrange", "zcard"};
-    constexpr auto growing = std::array<std::string_view, 4>{"set", "incrby", "decrby", "zadd"};
-    if (refuses_writes() && !is_one_of(name, reading))
+    using enum fake::command_effect;
+    const auto effect = fake::effect_of(name).value_or(reads);
+    if (refuses_writes() && effect >= writes)
         return std::string{read_only};
-    if (is_full && is_one_of(name, growing))
+    if (is_full && effect == grows)
         return "OOM command not allowed when used memory > 'maxmemory'.";
     return {};
 }
@@ -411,7 +258,7 @@ std::string fake_redis::refusal_of_data(const std::string& name) const {
 void fake_redis::run_data(const std::string& name, words command, std::string& out) {
     if (const auto error = refusal_of_data(name); !error.empty())
         return simulation::append_error(out, error);
-    const auto words = owned(command);
+    const auto words = simulation::owned(command);
     apply_writes(os().now());
     if (const auto done = keys().execute(words)) {
         if (done->kind != fake::reply_kind::error)

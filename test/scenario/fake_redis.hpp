@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A Redis server in the simulated world. It executes each policy, verb and form of state by the
-// sources of the server module, also where a client calls a script or a function, which have the
-// same keys and arguments. A scenario orders what happens to it.
+// A Redis server in the simulated world, with the scripts and the server module. A scenario orders
+// what happens to it.
 //
 //     auto server = fake_redis{net};
 //     auto l = test::live{context, server.url()};
@@ -11,7 +10,7 @@
 #pragma once
 
 #include <server_module/fake_server.hpp>
-#include <simulation/redis_node.hpp>
+#include <simulation/script_node.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -26,7 +25,7 @@
 
 namespace colimit::scenario {
 
-class fake_redis final : public simulation::redis_node {
+class fake_redis final : public simulation::script_node {
   public:
     explicit fake_redis(simulation::network& of,
                         simulation::place where = {0x0a000001, 6379}, // 10.0.0.1
@@ -50,10 +49,9 @@ class fake_redis final : public simulation::redis_node {
     /// From now on nothing passes on new connections either.
     void fall_silent();
 
-    bool has_functions = false; ///< the library of this build
-    bool is_full = false;       ///< over its `maxmemory`
-    bool is_read_only = false;  ///< a replica, which refuses writes
-    bool keeps_data = false;    ///< over its end, as with an AOF
+    bool is_full = false;      ///< over its `maxmemory`
+    bool is_read_only = false; ///< a replica, which refuses writes
+    bool keeps_data = false;   ///< over its end, as with an AOF
     /// An error reply to all commands that a server refuses then; LOADING, BUSY, MASTERDOWN.
     std::string condition;
     std::string password;         ///< empty: clients need none
@@ -61,14 +59,8 @@ class fake_redis final : public simulation::redis_node {
     /// Called before each command; returns the error reply to it, or nothing. May be empty.
     std::function<std::string(simulation::words)> refuses;
 
-    void forget_scripts() override { scripts_.clear(); }
-    [[nodiscard]] bool has(std::string_view key) const override;
-    [[nodiscard]] std::vector<std::string> keys_in(std::size_t slot) const override;
-    void hand_over(const std::string& key, simulation::redis_node& to) override;
-
     /// Executes a command at once, as for a client of its own, and returns the bytes of its reply.
     std::string run(std::initializer_list<std::string_view> command);
-    [[nodiscard]] test::fake::data& keys();
 
     /// Returns how often it has executed a command, whose name is in lower case.
     [[nodiscard]] std::int64_t calls_of(std::string_view command) const;
@@ -86,7 +78,6 @@ class fake_redis final : public simulation::redis_node {
   protected:
     std::int64_t execute(simulation::session& of, simulation::words command,
                          std::string& out) override;
-    void copy_data(const simulation::redis_node& master) override;
     void clear() override;
 
   private:
@@ -97,22 +88,16 @@ class fake_redis final : public simulation::redis_node {
     bool greet_client(simulation::session& of, const std::string& name, simulation::words command,
                       std::string& out);
     void authenticate(simulation::session& of, std::string_view given, std::string& out);
-    void load_script(std::string_view body, std::string& out);
-    bool run_script(simulation::session& of, const std::string& name, simulation::words command,
-                    std::string& out);
-    void run_module(simulation::session& of, simulation::words command, bool is_script,
-                    std::string& out);
     void run_transaction(simulation::session& of, const std::string& name,
                          simulation::words command, std::string& out);
     [[nodiscard]] std::string refusal_of_data(const std::string& name) const;
     void run_data(const std::string& name, simulation::words command, std::string& out);
 
-    [[nodiscard]] bool refuses_writes() const noexcept { return is_read_only || !is_master(); }
-    void send_to_replicas(const test::fake::words& command);
+    [[nodiscard]] bool refuses_writes() const noexcept override {
+        return is_read_only || !is_master();
+    }
 
-    test::fake::server module_;
     std::unique_ptr<simulation::slot_rules> own_rules_;
-    std::set<std::string, std::less<>> scripts_; ///< their digests
     std::map<std::string, std::int64_t, std::less<>> calls_;
     std::int64_t refusals_ = 0;
     std::int64_t connections_ = 0;

@@ -6,6 +6,7 @@
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
+#include <support/problems.hpp>
 #include <support/unit_test.hpp>
 
 #include <chrono>
@@ -64,6 +65,33 @@ BOOST_AUTO_TEST_CASE(a_server_that_executes_nothing_is_unavailable_and_works_aga
         });
         BOOST_TEST(server.connections() == 1);
     }
+}
+
+/// The module has no holders of slots, so `acquire` needs the commands of the script.
+BOOST_AUTO_TEST_CASE(a_user_of_the_module_alone_hears_what_slots_need) {
+    const auto places = policy{"places", gcra(1'000, 1h), concurrent(1).lease(1h)};
+    auto server = fake_redis{net};
+    server.has_module = true;
+    auto l = live{context, server.url()};
+    const auto acquire = [&](errc expected) -> asio::awaitable<void> {
+        auto [ec, got] = co_await l.limiter.acquire("k", places, asio::as_tuple(asio::deferred));
+        BOOST_TEST((ec == expected), ec.message());
+        BOOST_TEST(!got);
+    };
+    run([&]() -> asio::awaitable<void> {
+        for (const std::string missing : {"evalsha", "zadd"}) {
+            server.denied = {missing};
+            co_await acquire(errc::auth_failed);
+            BOOST_TEST(test::last_of(l.limiter).text.find(missing) != std::string::npos,
+                       test::last_of(l.limiter).text);
+            const auto d = co_await l.limiter.allow("k", rules);
+            BOOST_TEST(d.allowed());
+        }
+        server.denied.clear();
+        const auto held = co_await l.limiter.acquire("k", places);
+        BOOST_TEST(static_cast<bool>(held));
+    });
+    BOOST_TEST(server.calls_of("colimit.check") != 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

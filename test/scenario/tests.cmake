@@ -4,6 +4,5 @@ if(NOT TARGET colimit_test_world)
 endif()
 file(GLOB sources CONFIGURE_DEPENDS scenario/*.cpp)
 add_program(scenarios ${sources})
-target_link_libraries(scenarios PRIVATE
-    colimit_test_world colimit_test_fake_server colimit_test_main)
+target_link_libraries(scenarios PRIVATE colimit_test_world colimit_test_main)
 add_labelled_test(scenario scenarios QUICK COMMAND scenarios)

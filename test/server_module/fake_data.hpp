@@ -51,7 +51,7 @@ struct value {
     static constexpr std::int64_t no_expiry = -1;
 };
 
-enum class reply_kind { nil, text, error, integer, array };
+enum class reply_kind { nil, text, status, error, integer, array };
 
 struct reply {
     reply_kind kind = reply_kind::nil;
@@ -59,6 +59,18 @@ struct reply {
     std::int64_t number = 0;
     std::vector<reply> elements = {};
 };
+
+enum class command_effect {
+    reads,
+    caches, ///< it may store what it has computed, also on a replica
+    writes,
+    grows, ///< refused by a server over its `maxmemory`
+};
+
+[[nodiscard]] std::string upper(std::string text);
+
+/// Returns what a command on keys may do; nullopt: there is no such command.
+[[nodiscard]] std::optional<command_effect> effect_of(const std::string& command);
 
 class data {
   public:
@@ -71,6 +83,9 @@ class data {
     [[nodiscard]] std::optional<reply> execute(const words& command);
 
     [[nodiscard]] value* find(const std::string& key) noexcept;
+    [[nodiscard]] const value* find(const std::string& key) const noexcept {
+        return const_cast<data*>(this)->find(key);
+    }
     /// Replaces the value of a key.
     value& put(const std::string& key, value with);
     void erase(const std::string& key) { keys_.erase(key); }
@@ -84,6 +99,8 @@ class data {
     /// Returns all of a key as text; empty: there is no such key.
     [[nodiscard]] std::string text_of(const std::string& key) const;
     void copy_from(const data& other);
+    /// Copies one key, if the other has it.
+    void copy(const data& from, const std::string& key);
 
   private:
     friend struct commands;

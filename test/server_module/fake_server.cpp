@@ -72,15 +72,7 @@ struct open_things {
 open_things open_now; ///< that the module has to close
 
 [[nodiscard]] bool needs_memory(const std::string& name) {
-    static const auto all =
-        std::set<std::string>{"SET", "SETRANGE", "HSET", "ZADD", "PFADD", "RPUSH"};
-    return all.contains(name);
-}
-
-[[nodiscard]] bool writes(const std::string& name) {
-    static const auto reading =
-        std::set<std::string>{"INFO", "ACL", "HMGET", "ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYSCORE"};
-    return !reading.contains(name);
+    return effect_of(name) == command_effect::grows;
 }
 
 } // namespace
@@ -338,7 +330,9 @@ struct functions {
             done = execute(by, made.arguments);
             if (!done)
                 fail("an unknown command " + made.arguments[0]);
-            if (done->kind != reply_kind::error && writes(made.arguments[0])) {
+            if (done->kind != reply_kind::error &&
+                effect_of(made.arguments[0]).value_or(command_effect::reads) !=
+                    command_effect::reads) {
                 by.signalled.insert(made.arguments.begin() + 1, made.arguments.end());
                 if (made.is_propagated)
                     propagate(by, made.arguments);
@@ -352,6 +346,7 @@ struct functions {
     static int reply_type(api::call_reply* from) {
         switch (from->what.kind) {
         case reply_kind::text:
+        case reply_kind::status:
             return 0;
         case reply_kind::error:
             return 1;
@@ -371,8 +366,9 @@ struct functions {
         return is_there ? &from->elements[index] : nullptr;
     }
     static const char* reply_data(api::call_reply* from, std::size_t* size) {
-        const auto has_text =
-            from->what.kind == reply_kind::text || from->what.kind == reply_kind::error;
+        const auto has_text = from->what.kind == reply_kind::text ||
+                              from->what.kind == reply_kind::status ||
+                              from->what.kind == reply_kind::error;
         *size = has_text ? from->what.text.size() : 0;
         return has_text ? from->what.text.data() : nullptr;
     }

@@ -60,10 +60,11 @@ class server {
     void accept_replica();
 
     data keys;
-    int flags = 0;                               ///< of the context
-    bool is_full = false;                        ///< refuses commands that need memory
-    bool has_backlog = false;                    ///< for replicas
-    words users;                                 ///< ACL LIST
+    int flags = 0;                ///< of the context
+    bool is_full = false;         ///< refuses commands that need memory
+    bool has_backlog = false;     ///< for replicas
+    words users;                  ///< ACL LIST
+    std::set<std::string> denied; ///< commands, in lower case, that scripts may not run
     std::int64_t now_us = 1'700'000'000'000'000; ///< its clock, which only its owner changes
     [[nodiscard]] std::int64_t now_ms() const { return now_us / 1'000; }
 

@@ -31,8 +31,7 @@ constexpr auto expires_in = "60000"; // of what is planted, in milliseconds
 struct wire_policy {
     std::string bytes;
     std::size_t keys_each = 1;
-    bool has_members = false; ///< its calls have them, or the ids of holders
-    bool has_slots = false;
+    bool has_members = false; ///< its calls have them
     bool has_rules = true;
 };
 
@@ -42,11 +41,12 @@ struct wire_policy {
     while (made.size() < 64)
         for (const auto& p : differential::random_versions(d, d.percent(30), packed)) {
             const auto& rules = detail::access::data(p)->compiled;
+            if (rules.has_slots) // the module refuses it
+                continue;
             const auto sketches = std::ranges::count_if(rules.rules(), core::has_sketch);
             made.push_back({core::encode_policy(rules),
-                            1 + (rules.has_log ? 1U : 0U) + (rules.has_slots ? 1U : 0U) +
-                                static_cast<std::size_t>(sketches),
-                            rules.has_distinct || rules.has_slots, rules.has_slots});
+                            1 + (rules.has_log ? 1U : 0U) + static_cast<std::size_t>(sketches),
+                            rules.has_distinct});
         }
     if (!packed)
         made.push_back({.bytes = detail::once_policy()->wire, .has_rules = false});
@@ -104,21 +104,16 @@ struct wire_policy {
 }
 
 [[nodiscard]] std::uint8_t any_verb(choices& from, bool joint, const wire_policy& of) {
-    static constexpr std::uint8_t of_slots[] = {1, 4, 5, 9, 9, 9, 10, 10, 11};
     static constexpr std::uint8_t of_no_rules[] = {1, 4, 5, 8, 8, 8};
     if (from.percent(5))
         return static_cast<std::uint8_t>(from.below(14));
     if (joint)
         return 0;
-    return of.has_slots    ? from.pick(of_slots)
-           : !of.has_rules ? from.pick(of_no_rules)
-                           : static_cast<std::uint8_t>(from.below(8));
+    return of.has_rules ? static_cast<std::uint8_t>(from.below(8)) : from.pick(of_no_rules);
 }
 
-void append_member(choices& from, std::string& out, bool is_holder) {
-    auto member = from.bytes(from.below(12));
-    if (is_holder && from.percent(95))
-        member = "a holder is" + std::string(1, static_cast<char>('a' + from.below(6)));
+void append_member(choices& from, std::string& out) {
+    const auto member = from.bytes(from.below(12));
     append_number(out, static_cast<std::uint16_t>(member.size()));
     out += member;
 }
@@ -132,7 +127,7 @@ void append_call(choices& from, std::string& out, std::size_t key, bool joint,
     append_number(out, cost);
     append_number(out, from.percent(70) ? std::min(cost, 1.0) : any_cost(from));
     if (of.has_members)
-        append_member(from, out, of.has_slots);
+        append_member(from, out);
 }
 
 /// Returns the keys of a policy in an order that its calls may have.
@@ -174,7 +169,7 @@ void append_call(choices& from, std::string& out, std::size_t key, bool joint,
         append_number(out, cost);
         append_number(out, from.percent(70) ? std::min(cost, 1.0) : any_cost(from));
         if (has_members)
-            append_member(from, out, false);
+            append_member(from, out);
         out += from.bytes(16);
     }
     return out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Decodes batches and executes them.
+// Decodes batches and replies.
 
 #include "batch.hpp"
 
@@ -10,7 +10,11 @@
 #include <support/stored_value.hpp>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <sstream>
 #include <utility>
+#include <variant>
 
 namespace colimit::simulation {
 
@@ -59,15 +63,33 @@ template<class T>
     return calls;
 }
 
-/// The execution of one batch.
-class script {
+/// The elements of a reply: strings, and nothing.
+[[nodiscard]] std::vector<std::optional<std::string>> read_reply(std::string_view bytes) {
+    const auto number = [&bytes] {
+        const auto end = bytes.find("\r\n");
+        const auto text = bytes.substr(1, end - 1);
+        bytes.remove_prefix(end + 2);
+        return text == "-1" ? std::nullopt : std::optional{detail::number_of(text)};
+    };
+    auto found = std::vector<std::optional<std::string>>{};
+    for (auto left = *number(); left != 0; --left) {
+        const auto size = number();
+        found.push_back(size ? std::optional{std::string{bytes.substr(0, *size)}} : std::nullopt);
+        bytes.remove_prefix(size ? *size + 2 : 0);
+    }
+    return found;
+}
+
+/// The execution of one batch, made again.
+class twin {
   public:
-    script(const batch& b, execution_context& on) : batch_(b), on_(on) {
+    twin(const batch& b, std::string_view reply, execution_context& on)
+        : batch_(b), on_(on), found_(read_reply(reply)) {
+        read_header();
         for (std::size_t k = 0; k < b.states.size(); ++k) {
-            found_.push_back(on.states[b.states[k]].value);
-            states_.push_back(core::decode_value(b.policy_of(k).compiled, found_[k]));
+            states_.push_back(is_answered(k) ? core::decode_value(rules_of(k), found_[k])
+                                             : core::key_state{});
             effects_.push_back(core::effect::nothing);
-            is_remembered_.push_back(false);
         }
     }
 
@@ -76,29 +98,41 @@ class script {
             run_with_ids();
         else
             batch_.is_joint ? run_joint() : run_each();
-    }
-
-    void reply(std::string& out) {
-        auto statuses = std::string{};
-        resp::append_array(out, found_.size() + 1);
-        for (std::size_t k = 0; k < found_.size(); ++k) {
-            statuses += is_refused(k) ? 'e' : is_remembered_[k] ? 'r' : '.';
-            if (is_refused(k))
-                resp::append_bulk(out, "READONLY You can't write against a read only replica.");
-            else if (found_[k])
-                resp::append_bulk(out, *found_[k]);
-            else
-                out.append("$-1\r\n");
-        }
-        if (statuses.find_first_not_of('.') == std::string::npos)
-            statuses = "-";
-        resp::append_bulk(out, batch_.nonce + ' ' + std::to_string(on_.clock / second) + ' ' +
-                                   std::to_string(on_.clock % second) + ' ' +
-                                   std::to_string(granted_) + ' ' + statuses);
+        if (statuses_ == "-" && granted_ != told_granted_)
+            throw violation{"a server grants " + std::to_string(told_granted_) + " calls, not " +
+                            std::to_string(granted_)};
+        if (!on_.is_read_only)
+            check_stored();
     }
 
   private:
-    /// Makes a call. Nothing of it is stored before `save`.
+    void read_header() {
+        if (found_.size() != batch_.states.size() + 1 || !found_.back())
+            throw violation{"a server's reply has another size"};
+        auto words = std::vector<std::string>{};
+        auto header = std::istringstream{*found_.back()};
+        for (auto word = std::string{}; header >> word;)
+            words.push_back(word);
+        if (words.size() != 5 || words[0] != batch_.nonce ||
+            words[1] != std::to_string(on_.clock / second) ||
+            words[2] != std::to_string(on_.clock % second))
+            throw violation{"a server's reply has another header: " + *found_.back()};
+        told_granted_ = std::stoll(words[3]);
+        statuses_ = words[4];
+        for (std::size_t k = 0; k < batch_.states.size(); ++k)
+            if (is_refused(k) && !on_.is_read_only)
+                throw violation{"a server's error: " + *found_[k]};
+    }
+
+    [[nodiscard]] const core::compiled_policy& rules_of(std::size_t key) const {
+        return batch_.policy_of(key).compiled;
+    }
+    [[nodiscard]] char status_of(std::size_t key) const {
+        return statuses_ == "-" ? '.' : statuses_.at(key);
+    }
+    [[nodiscard]] bool is_refused(std::size_t key) const { return status_of(key) == 'e'; }
+    [[nodiscard]] bool is_answered(std::size_t key) const { return status_of(key) == '.'; }
+
     decision make(const batch::call& c, core::verb verb) {
         auto request = c.request;
         request.verb = verb;
@@ -106,8 +140,7 @@ class script {
         if (verb == core::verb::unreserve)
             request.at_least = -1;
         auto made = decision{};
-        const auto effect =
-            core::evaluate(batch_.policy_of(c.key).compiled, states_[c.key], request, made);
+        const auto effect = core::evaluate(rules_of(c.key), states_[c.key], request, made);
         if (effect != core::effect::nothing)
             effects_[c.key] = effect;
         return made;
@@ -125,40 +158,15 @@ class script {
         for (const auto& c : batch_.calls)
             for (std::size_t i = 0; i < c.times; ++i)
                 record(c, *next++);
-        save();
     }
 
-    /// Calls with ids: each finds what the ones before it have stored.
     void run_with_ids() {
         for (const auto& c : batch_.calls) {
-            const auto& name = batch_.record_names[c.key];
-            if (const auto known = on_.remembered.find(name); known != on_.remembered.end()) {
-                is_remembered_[c.key] = true;
-                found_[c.key] = known->second.bytes;
+            if (!is_answered(c.key))
                 continue;
-            }
-            if (on_.is_read_only) {
-                effects_[c.key] = core::effect::store; // its record
-                continue;
-            }
-            const auto state = batch_.states[c.key];
-            const auto& value = found_[c.key] = on_.states[state].value;
-            states_[c.key] = core::decode_value(batch_.policy_of(c.key).compiled, value);
-            auto r = core::request_record{.verb = c.request.verb,
-                                          .cost = c.request.cost,
-                                          .at_least = c.request.at_least,
-                                          .digests = c.digests,
-                                          .now = on_.clock};
-            if (value)
-                r.value = *value;
-            auto& kept = on_.remembered[name];
-            kept.state = state;
-            core::append_record(kept.bytes, r);
-            on_.on_record(name);
             const auto made = make(c, c.request.verb);
             granted_ += core::traits_of(c.request.verb).is_granted && made.allowed() ? 1 : 0;
             record(c, made);
-            save(c.key);
         }
     }
 
@@ -175,26 +183,20 @@ class script {
             record(c, made);
         }
         granted_ = all ? static_cast<std::int64_t>(batch_.calls.size()) : 0;
-        save();
-    }
-
-    /// Of a joint batch, every key is refused if one is.
-    [[nodiscard]] bool is_refused(std::size_t key) const {
-        const auto writes = [](core::effect e) { return e != core::effect::nothing; };
-        return on_.is_read_only &&
-               (batch_.is_joint ? std::ranges::any_of(effects_, writes) : writes(effects_[key]));
     }
 
     void record(const batch::call& c, const decision& made) {
         if (is_refused(c.key))
             return;
         const auto index = batch_.states[c.key];
-        auto& kept = on_.states[index];
+        auto& kept = on_.histories[index];
         const auto& name = on_.names.states()[index];
         if (kept.account == no_account ||
             (kept.is_left_behind && effects_[c.key] != core::effect::nothing))
             kept.account = on_.records.open_account(name.policy);
         kept.is_left_behind = kept.is_left_behind && effects_[c.key] == core::effect::nothing;
+        if (effects_[c.key] != core::effect::nothing && !on_.is_read_only)
+            on_.on_history(index);
         auto request = c.request;
         request.now = on_.clock;
         // A refund of nothing changes nothing.
@@ -207,27 +209,36 @@ class script {
                            !batch_.record_names.empty());
     }
 
-    void save() {
+    /// Compares the states with those that are stored, except when these expire.
+    void check_stored() const {
+        auto last = std::map<std::size_t, std::size_t>{}; // keys by their states
         for (std::size_t k = 0; k < states_.size(); ++k)
-            save(k);
-    }
-
-    void save(std::size_t k) {
-        if (effects_[k] == core::effect::nothing || on_.is_read_only)
-            return;
-        auto& kept = on_.states[batch_.states[k]];
-        kept.value.reset();
-        if (effects_[k] == core::effect::store)
-            kept.value = test::encode_value(batch_.policy_of(k).compiled, states_[k], 0);
-        on_.on_write(batch_.states[k]);
+            if (effects_[k] != core::effect::nothing)
+                last[batch_.states[k]] = k;
+        for (const auto& [state, k] : last) {
+            const auto& name = on_.names.states()[state].text;
+            const auto* stored = on_.keys.find(name);
+            const auto* text =
+                stored == nullptr ? nullptr : std::get_if<test::fake::bytes>(&stored->content);
+            const auto expected = effects_[k] == core::effect::store
+                                      ? test::encode_value(rules_of(k), states_[k], 0)
+                                      : std::string{};
+            const auto same = text == nullptr ? expected.empty()
+                                              : text->view().substr(sizeof(double)) ==
+                                                    std::string_view{expected}.substr(
+                                                        std::min(sizeof(double), expected.size()));
+            if (!same)
+                throw violation{"a server stores another state: " + name};
+        }
     }
 
     const batch& batch_;
     execution_context& on_;
-    std::vector<std::optional<std::string>> found_;
+    std::vector<std::optional<std::string>> found_; ///< as the reply has it, and its header
     std::vector<core::key_state> states_;
     std::vector<core::effect> effects_; ///< of all calls on a key together
-    std::vector<bool> is_remembered_;   ///< the reply has the record of the call
+    std::string statuses_;
+    std::int64_t told_granted_ = 0;
     std::int64_t granted_ = 0;
 };
 
@@ -235,8 +246,7 @@ class script {
 
 batch read_batch(const catalogue& of, words command) {
     auto b = batch{};
-    // EVALSHA digest number-of-keys, or COLIMIT.CHECK number-of-keys
-    const auto keys_at = std::size_t{is_word(command[0], "COLIMIT.CHECK") ? 2U : 3U};
+    constexpr std::size_t keys_at = 2;
     const auto all_keys = std::size_t{detail::number_of(command[keys_at - 1])};
     const auto arguments = command.subspan(keys_at + all_keys);
     const auto has_ids = arguments[3].find(' ') != std::string_view::npos; // the TTL of records
@@ -258,10 +268,8 @@ batch read_batch(const catalogue& of, words command) {
     return b;
 }
 
-void execute(const batch& b, execution_context& on, std::string& out) {
-    auto s = script{b, on};
-    s.run();
-    s.reply(out);
+void account(const batch& b, std::string_view reply, execution_context& on) {
+    twin{b, reply, on}.run();
 }
 
 } // namespace colimit::simulation

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A batch of calls, as the script `check` or the server module gets it, and its execution: the C++
-// twin of the script, on the states of one node.
+// A batch of calls, as the script `check` or the server module gets it, and what it has decided:
+// the decisions follow from the values in its reply, by the C++ twin, and must agree with what is
+// stored afterwards.
 
 #pragma once
 
@@ -11,12 +12,11 @@
 
 #include <core/evaluate.hpp>
 #include <core/request_record.hpp>
+#include <server_module/fake_data.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,21 +25,11 @@ namespace colimit::simulation {
 
 inline constexpr auto no_account = static_cast<std::size_t>(-1);
 
-/// The state of a key on a node.
-struct stored_state {
-    std::optional<std::string> value{};
+/// What a node knows of the state of a key.
+struct history {
     std::size_t account = no_account;
     bool is_left_behind = false; ///< another node has taken over: its next write is on its own
 };
-
-/// What a node remembers of a call with an id. No run lasts until it expires.
-struct stored_record {
-    std::size_t state = 0;
-    std::string bytes{};
-};
-
-/// By the name of their key.
-using stored_records = std::map<std::string, stored_record, std::less<>>;
 
 struct batch {
     struct call {
@@ -60,22 +50,22 @@ struct batch {
     }
 };
 
-/// @param command EVALSHA or EVAL of the script `check`, or COLIMIT.CHECK
+/// @param command its second word is the number of keys
 [[nodiscard]] batch read_batch(const catalogue& of, words command);
 
-/// What a batch needs of the node that executes it.
+/// The node that has executed a batch.
 struct execution_context {
     const catalogue& names;
     ledger& records;
-    std::vector<stored_state>& states;
-    stored_records& remembered;
+    std::vector<history>& histories;
+    const test::fake::data& keys; ///< afterwards
     std::int64_t clock;
     bool is_read_only;
-    std::function<void(std::size_t state)> on_write;
-    std::function<void(const std::string& record)> on_record;
+    std::function<void(std::size_t state)> on_history; ///< a state has another account
 };
 
-/// Executes a batch and appends the reply.
-void execute(const batch& b, execution_context& on, std::string& out);
+/// Records what was decided.
+/// @throws violation if the reply, or what is stored, is not what the twin computes
+void account(const batch& b, std::string_view reply, execution_context& on);
 
 } // namespace colimit::simulation

@@ -39,10 +39,9 @@ class balance {
     void refund(std::int64_t cost, std::int64_t time);
     void reset() noexcept { used_ = 0; }
     void add_capacity(std::int64_t tokens) noexcept { limit_.capacity += tokens; }
-
-  private:
     void advance(std::int64_t time);
 
+  private:
     limit limit_;
     double used_ = 0;
     std::int64_t time_ = 0;
@@ -78,6 +77,9 @@ class ledger {
     void record(std::size_t account, std::size_t policy, std::size_t key,
                 const core::call_request& request, const decision& made, bool has_effect,
                 bool has_id);
+
+    /// A server's clock has come to this time: the quota has returned until then.
+    void advance(std::size_t account, std::int64_t time) { balances_.at(account).advance(time); }
 
     [[nodiscard]] std::span<const execution> of(std::int64_t cost) const;
     [[nodiscard]] const totals& of(std::size_t policy, std::size_t key) const {

@@ -7,12 +7,13 @@ if(COLIMIT_SANITIZE)
     set(seeds 500)
 endif()
 # The world: as objects, since an archive would not replace functions of the system.
-set(world loopback machine network resolver_threads socket server redis_node sentinel_server
+set(world loopback machine network resolver_threads socket server redis_node script_node
+    sentinel_server
     deployment sentinel_deployment cluster_deployment system_calls)
 list(TRANSFORM world PREPEND simulation/)
 list(TRANSFORM world APPEND .cpp)
 add_library(colimit_test_world OBJECT ${world})
-target_link_libraries(colimit_test_world PUBLIC colimit_test_support)
+target_link_libraries(colimit_test_world PUBLIC colimit_test_fake_server)
 target_compile_options(colimit_test_world PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O2>)
 colimit_warnings(colimit_test_world)
 # It defines functions that headers of the system declare.

@@ -171,6 +171,8 @@ void script_queue::write(std::string& out, std::uint64_t stream_position, std::i
 script_command script_queue::form_of(const script_batch& b) const noexcept {
     if (b.sending.in_second_form)
         return second_form(settings_.command);
+    if (b.policy()->compiled.has_slots) // the module has no holders: they gain nothing there
+        return settings_.command;
     const auto for_ids = b.policy()->filter.has_value();
     return module_.is_used(for_ids) ? script_command::server_module : settings_.command;
 }
