@@ -77,6 +77,11 @@ struct worker {
     bool stops = false;
 };
 
+/// Returns the time of so many holders, one after another, and of at least ten turns.
+[[nodiscard]] std::chrono::microseconds enough_for(int holders, std::chrono::microseconds hold) {
+    return std::max<std::chrono::microseconds>(holders * hold, 25s);
+}
+
 BOOST_FIXTURE_TEST_SUITE(fairness_of_slots, two_limiters)
 
 /// The release of a slot and the next `acquire` of the same process travel together.
@@ -101,7 +106,7 @@ BOOST_AUTO_TEST_CASE(no_process_keeps_a_slot_for_itself_while_another_waits) {
                 co_await test::pause_for(300ms);
                 for (std::size_t i = 0; i < t.of_b; ++i)
                     all.push_back(std::make_unique<worker>(b, p, t.hold));
-                co_await test::pause_for(2min);
+                co_await test::pause_for(enough_for(24, t.hold));
                 auto grants = std::array{0, 0};
                 for (std::size_t i = 0; i < all.size(); ++i) {
                     all[i]->stops = true;
@@ -127,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_process_whose_slots_are_never_all_taken_does_not_give_way
         run([&]() -> asio::awaitable<void> {
             auto first = worker{a, p, 5ms};
             auto second = worker{a, p, 5ms};
-            co_await test::pause_for(1min);
+            co_await test::pause_for(30s);
             first.stops = second.stops = true;
             for (const auto* w : {&first, &second})
                 BOOST_TEST(w->longest.count() <= longest);
@@ -158,7 +163,7 @@ BOOST_AUTO_TEST_CASE(of_two_processes_that_always_wait_each_gets_its_turn_in_tim
                 for (std::size_t i = 0; i < std::size_t{2} * workers; ++i)
                     all.push_back(std::make_unique<worker>(i % 2 == 0 ? a : b, p, hold,
                                                            [&note, i] { note(i % 2); }));
-                co_await test::pause_for(1min);
+                co_await test::pause_for(enough_for(12, hold));
                 for (const auto& w : all)
                     w->stops = true;
                 BOOST_TEST((longest <= 2300ms + hold), hold.count() << " ms: " << longest.count());
@@ -203,7 +208,7 @@ BOOST_AUTO_TEST_CASE(calls_that_wait_briefly_do_not_end_the_time_in_which_others
                 auto first = worker{a, p, hold};
                 auto second = worker{a, p, hold};
                 auto other = worker{b, p, hold};
-                for (const auto begin = now(); now() - begin < 1min;) {
+                for (const auto begin = now(); now() - begin < enough_for(40, hold);) {
                     auto [ec, got] = co_await a.limiter.acquire("k", p, {.max_wait = brief},
                                                                 asio::as_tuple(asio::deferred));
                     BOOST_TEST(!ec);
@@ -274,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_brief_call_is_denied_while_others_of_its_process_that_wer
 /// Makes more calls than a slot can serve, each of which waits for at most `longest`.
 asio::awaitable<void> overload(live& of, const policy& p, std::chrono::microseconds longest,
                                std::chrono::microseconds hold) {
-    const auto end = std::chrono::steady_clock::now() + 30s;
+    const auto end = std::chrono::steady_clock::now() + enough_for(40, hold);
     while (std::chrono::steady_clock::now() < end) {
         of.limiter.acquire("k", p, {.max_wait = longest}, [hold, &of](error_code ec, slot s) {
             BOOST_TEST(!ec);

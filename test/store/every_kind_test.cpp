@@ -293,7 +293,7 @@ BOOST_DATA_TEST_CASE(P12_no_window_of_time_ever_sees_more_than_its_bound, every_
                 sum += when > now - b.window ? n : 0;
             most = std::max(most, sum);
         }
-        BOOST_TEST(most <= b.debt_max, text_of(p));
+        BOOST_TEST(most <= b.most, text_of(p));
         BOOST_TEST(most >= 7, text_of(p));
     }
 }
