@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(routes_decide_which_policies_limit_a_request) {
     BOOST_TEST(tried.has_keys());
     BOOST_TEST(tried.rules().size() == 3U);
     BOOST_TEST(tried.rules().at(1) == "api: 100/h named hour");
-    BOOST_TEST(tried.first_rule(1) == 2U);
+    BOOST_TEST(tried.denying_rule(1, colimit::decision{}) == 2U);
     BOOST_TEST(checks(tried, "GET", "/health") == "");
     BOOST_TEST(checks(tried, "GET", "/elsewhere") == "");
     BOOST_TEST(checks(tried, "", "") == "");
