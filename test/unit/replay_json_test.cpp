@@ -224,6 +224,7 @@ BOOST_AUTO_TEST_CASE(a_rule_in_shadow_mode_is_replayed_as_if_it_denied) {
     BOOST_TEST(tried.rules() ==
                    (std::vector<std::string>{"a: 5/h (shadow: here it denies)", "a: 9/d named day",
                                              "b: 7/h burst 9 (shadow: here it denies)",
+                                             "b: prevent_duplicate 2s (shadow: here it denies)",
                                              "c: 100/h (shadow: here it denies)"}),
                boost::test_tools::per_element());
     using colimit::gcra;
