@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(routes_decide_which_policies_limit_a_request) {
     BOOST_TEST(tried.has_keys());
     BOOST_TEST(tried.rules().size() == 3U);
     BOOST_TEST(tried.rules().at(1) == "api: 100/h named hour");
-    BOOST_TEST(tried.first_rule(1) == 2U);
+    BOOST_TEST(tried.denying_rule(1, colimit::decision{}) == 2U);
     BOOST_TEST(checks(tried, "GET", "/health") == "");
     BOOST_TEST(checks(tried, "GET", "/elsewhere") == "");
     BOOST_TEST(checks(tried, "", "") == "");
@@ -224,6 +224,7 @@ BOOST_AUTO_TEST_CASE(a_rule_in_shadow_mode_is_replayed_as_if_it_denied) {
     BOOST_TEST(tried.rules() ==
                    (std::vector<std::string>{"a: 5/h (shadow: here it denies)", "a: 9/d named day",
                                              "b: 7/h burst 9 (shadow: here it denies)",
+                                             "b: prevent_duplicate 2s (shadow: here it denies)",
                                              "c: 100/h (shadow: here it denies)"}),
                boost::test_tools::per_element());
     using colimit::gcra;

@@ -146,7 +146,8 @@ struct inspect_options {
             if (out.is_json())
                 out.object({{"policy", o.policy}, {"keys_of_form", o.form}});
             else
-                out.text("not examined: policy " + o.policy + ", whose keys are " + o.form + '\n');
+                out.text("not examined: policy " + o.policy + ", whose keys are " + shown(o.form) +
+                         '\n');
     }
 
     static void print(output& out, const limited_key& limited, const recovery& r,

@@ -13,6 +13,9 @@
 #include <tool/stored/other_storage.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <span>
 #include <stdexcept>
 
 namespace tool {
@@ -77,6 +80,18 @@ namespace {
            std::ranges::equal(a.rules, b.rules, has_same);
 }
 
+/// Returns how many tokens a call has charged or returned: `5`, or `at most 5` if a rule has
+/// counted fewer, as one that was full does, or a packed state that owes no more than its limit.
+[[nodiscard]] std::string amount_text(std::int64_t cost, std::span<const colimit::rule> rules,
+                                      const colimit::decision& before,
+                                      const colimit::decision& after) {
+    auto least = cost;
+    for (std::size_t i = 0; i < rules.size(); ++i)
+        if (rules[i].kind() != colimit::algorithm::distinct)
+            least = std::min(least, std::abs(before.rules[i].balance - after.rules[i].balance));
+    return (least < cost ? "at most " : "") + std::to_string(cost);
+}
+
 } // namespace
 
 std::string key_call::key_text(const limited_key& limited) const {
@@ -98,7 +113,7 @@ std::string key_call::check_stored(const limited_key& limited) const {
     return text;
 }
 
-int key_call::ask(output& out, const verb& make) const {
+int key_call::ask(output& out, const verb& make, std::optional<std::int64_t> cost) const {
     const auto limited = what.limited(key);
     if (!what.rules.empty())
         (void)check_stored(limited);
@@ -109,12 +124,16 @@ int key_call::ask(output& out, const verb& make) const {
     if (out.is_json())
         out.object(decision_object(limited.key, limited.limit, d));
     else
-        out.text(key_text(limited) + decision_text(limited.limit, d));
+        out.text(key_text(limited) +
+                 (cost && d.allowed() ? "granted " + std::to_string(d.granted) + " of " +
+                                            std::to_string(*cost) + "; "
+                                      : "") +
+                 decision_text(limited.limit, d));
     return d.allowed() ? exit_allowed : exit_denied;
 }
 
-int key_call::change(output& out, const std::string& done, const verb& make,
-                     const reason& why_not) const {
+int key_call::change(output& out, const std::string& done, const verb& make, const reason& why_not,
+                     std::optional<std::int64_t> cost) const {
     if (is_in_memory(server.server))
         throw std::runtime_error{"--server: memory: ends with the command, so nothing would be "
                                  "changed (expected the address of a server)"};
@@ -140,7 +159,11 @@ int key_call::change(output& out, const std::string& done, const verb& make,
     }
     auto text = key_text(limited);
     if (why.empty() || !has_replaced)
-        text += (why.empty() ? done : why) + "; ";
+        text +=
+            (why.empty()
+                 ? done + (cost ? ' ' + amount_text(*cost, limited.limit.rules(), before, d) : "")
+                 : why) +
+            "; ";
     if (has_replaced)
         text += "a value that colimit did not write, in " + replaced + ", is deleted; ";
     out.text(text + (is_repeated ? "then " : "now ") + decision_text(limited.limit, d));

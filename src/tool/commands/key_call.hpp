@@ -42,14 +42,17 @@ struct key_call {
                                                                          const limited_key&)>;
     /// Makes the call, prints the decision, and returns whether it is allowed as an exit code. If
     /// the service has the key in another form than it was given in, that is printed, too.
-    int ask(output& out, const verb& make) const;
+    /// @param cost of a call that accepts a part of it: how much is granted is printed, too
+    int ask(output& out, const verb& make, std::optional<std::int64_t> cost) const;
     /// Returns why a call that succeeded has changed nothing, from a peek before it and its
     /// decision; empty if it has changed something.
     using reason = std::function<std::string(const limited_key&, const colimit::decision& before,
                                              const colimit::decision& after)>;
     /// Makes the call and prints what is left. Returns 0.
-    /// @param done what the call has done: `charged 5`
-    int change(output& out, const std::string& done, const verb& make, const reason& why_not) const;
+    /// @param done what the call has done: `charged`
+    /// @param cost how many tokens, of which the rules may have counted fewer
+    int change(output& out, const std::string& done, const verb& make, const reason& why_not,
+               std::optional<std::int64_t> cost = std::nullopt) const;
     /// The reason of calls that give back what was used: if nothing was, as of a key that no
     /// service has, all that decides where a state is.
     [[nodiscard]] std::string nothing_used(const limited_key& limited,
@@ -69,6 +72,9 @@ struct check_call : key_call {
     void declare(CLI::App& app);
     /// Returns the options with those that are given.
     [[nodiscard]] colimit::check_options options(const colimit::policy& p) const;
+    int ask(output& out, const verb& make) const {
+        return key_call::ask(out, make, at_least_ ? std::optional{cost_} : std::nullopt);
+    }
 
   private:
     std::int64_t cost_ = 1;

@@ -87,7 +87,7 @@ struct load_options {
 
     int run(output& out) const {
         const auto planned = plan();
-        require_no_places(planned.policy.rules());
+        require_no_places(planned.policy.rules(), "rules of other kinds");
         require_no_members(planned.policy.rules(), "load");
         const auto r = load::run(planned);
         if (out.is_json())

@@ -157,7 +157,7 @@ struct replay_options {
         screen.refuse_beside(out);
         const auto tried = limits();
         for (const auto& p : tried.policies()) {
-            require_no_places(p.rules());
+            require_no_places(p.rules(), "rules of other kinds");
             require_no_members(p.rules(), "a log");
         }
         replay::progress shown{isatty(STDERR_FILENO) == 1};

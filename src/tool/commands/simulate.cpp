@@ -70,7 +70,7 @@ struct simulate_options {
     int run(output& out) const {
         screen.refuse_beside(out);
         const auto tried = compared();
-        require_no_places(tried);
+        require_no_places(tried, "rules of other kinds");
         require_no_members(tried, "simulate");
         const auto all = simulate::compare(tried);
         if (out.is_json())

@@ -22,6 +22,8 @@ namespace {
 using colimit::decision;
 using result = boost::asio::awaitable<decision>;
 
+constexpr auto verbs_of_slots = "peek, inspect, block or reset";
+
 struct check_options : check_call {
     void declare(CLI::App& app) {
         check_call::declare(app);
@@ -29,7 +31,7 @@ struct check_options : check_call {
     }
     int run(output& out) {
         return ask(out, [this](colimit::limiter& l, const limited_key& k) -> result {
-            require_no_places(k.limit.rules());
+            require_no_places(k.limit.rules(), verbs_of_slots);
             auto all = options(k.limit);
             all.request = request;
             co_return co_await l.allow(k.key, k.limit, all);
@@ -72,13 +74,13 @@ struct charge_command_options : key_call {
         const auto options =
             colimit::charge_options{.cost = cost, .member = member, .request = request};
         return change(
-            out, "charged " + std::to_string(cost),
+            out, "charged",
             [&](colimit::limiter& l, const limited_key& k) -> result {
-                require_no_places(k.limit.rules());
+                require_no_places(k.limit.rules(), verbs_of_slots);
                 require_use_of(member, k.limit);
                 co_return co_await l.charge(k.key, k.limit, options);
             },
-            known_member);
+            known_member, cost);
     }
 
     std::int64_t cost = 1;
@@ -100,13 +102,13 @@ struct refund_options : key_call {
     }
     int run(output& out) {
         return change(
-            out, "refunded " + std::to_string(cost),
+            out, "refunded",
             [&](colimit::limiter& l, const limited_key& k) -> result {
-                require_no_places(k.limit.rules());
+                require_no_places(k.limit.rules(), verbs_of_slots);
                 require_tokens(k.limit.rules());
                 co_return co_await l.refund(k.key, k.limit, {.cost = cost, .request = request});
             },
-            [this](auto&&... about) { return nothing_used(about...); });
+            [this](auto&&... about) { return nothing_used(about...); }, cost);
     }
 
     std::int64_t cost = 1;

@@ -66,7 +66,7 @@ field read_field(std::string_view text) {
 
 void refuse(std::string_view got, const std::string& problem, const std::string& expected) {
     throw std::runtime_error{"KEY: " + problem + " (got " + escaped(got) + ", expected " +
-                             expected + ")"};
+                             escaped(expected) + ")"};
 }
 
 scoped_key address_key(const field& f, const std::optional<colimit::address_prefixes>& bits,

@@ -55,11 +55,12 @@ colimit::policy_document read_document(const std::string& path) {
     }
 }
 
-void require_no_places(std::span<const colimit::rule> rules) {
+void require_no_places(std::span<const colimit::rule> rules, const std::string& instead) {
     for (const auto& rule : rules)
         if (rule.kind() == colimit::algorithm::concurrent)
             throw std::runtime_error{"a concurrent rule has slots, which only an application holds "
-                                     "(expected peek, inspect, block or reset)"};
+                                     "(expected " +
+                                     instead + ")"};
 }
 
 void require_no_members(std::span<const colimit::rule> rules, const std::string& source) {

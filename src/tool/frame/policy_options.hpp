@@ -21,8 +21,9 @@ namespace tool {
 /// @throws std::runtime_error with one sentence that names the file
 [[nodiscard]] colimit::policy_document read_document(const std::string& path);
 
+/// @param instead what is possible: other commands for a key, or other rules
 /// @throws std::runtime_error if a rule is `concurrent`: its slots are held, not charged
-void require_no_places(std::span<const colimit::rule> rules);
+void require_no_places(std::span<const colimit::rule> rules, const std::string& instead);
 
 /// @param source of the calls, which has no members: `load`, `a log`
 /// @throws std::runtime_error if a rule is `distinct`

@@ -66,7 +66,7 @@ constexpr auto at_beginning = std::to_array<names>({{"cost:", "--cost:"},
 }
 
 int complain(const std::string& where, std::string_view what, int code = exit_error) {
-    std::cerr << where << ": " << what << '\n';
+    std::cerr << where << ": " << shown(what) << '\n';
     return code;
 }
 
@@ -76,7 +76,7 @@ int guarded(const std::string& name, Function function) {
     try {
         return function();
     } catch (const CLI::ParseError& e) {
-        return complain(name, without_addresses(shown(e.what())) + "; --help says more");
+        return complain(name, without_addresses(e.what()) + "; --help says more");
     } catch (const interrupted& e) {
         return complain(name, e.what(), exit_signal + e.signal);
     } catch (const std::exception& e) {

@@ -29,25 +29,36 @@ namespace {
 using colimit::scoped_key;
 using colimit::detail::access;
 
+/// Returns the field of a key for a method.
+[[nodiscard]] std::string method_field(std::string_view method) {
+    const colimit::http::request made{.method = method, .target = "/", .peer = {}};
+    return std::string{colimit::http::key_template{"method"}.key_of(made, {})};
+}
+
 void check_method(const field& f) {
     const auto method = unescaped(f);
-    const colimit::http::request made{.method = method, .target = "/", .peer = {}};
-    const auto counted = std::string{colimit::http::key_template{"method"}.key_of(made, {})};
+    const auto counted = method_field(method);
     if (counted != "method=" + method)
         refuse(f.whole, "no key has this method", counted);
 }
 
-/// Returns whether the document has a route that uses the policy; with a path, one of this path.
+/// Returns whether the document has a route that uses the policy; with a path or the method of a
+/// key, one that has these.
 /// @param path or the field of a key, `route#0123...`
 [[nodiscard]] bool has_route(const colimit::policy_document& document, std::string_view policy,
-                             std::optional<std::string_view> path = std::nullopt) {
+                             const std::optional<std::string>& path = std::nullopt,
+                             const std::optional<std::string>& method = std::nullopt) {
     const auto is_path = [&](const std::string& of_route) {
         return !path || of_route == *path ||
                std::string_view{
                    access::with_field(access::empty_key<scoped_key>(), "route", of_route)} == *path;
     };
+    const auto has_method = [&](const std::vector<std::string>& of_route) {
+        return !method || of_route.empty() ||
+               std::ranges::find(of_route, "method=" + *method, method_field) != of_route.end();
+    };
     for (std::size_t i = 0; i < document.routes().size(); ++i)
-        if (is_path(document.routes()[i].path()) &&
+        if (is_path(document.routes()[i].path()) && has_method(document.routes()[i].methods()) &&
             std::ranges::any_of(document.policies_of(i),
                                 [&](const auto& p) { return p.limit.name() == policy; }))
             return true;
@@ -123,6 +134,12 @@ class key_maker {
         if (f.whole.find('#') < f.whole.find('='))
             check_digest(f);
         if (f.name == "route")
+            path_ = f.has_value ? unescaped(f) : std::string{f.whole};
+        else if (f.name == "method") {
+            check_method(f);
+            method_ = unescaped(f);
+        }
+        if (f.name == "route" || f.name == "method")
             check_route(f);
         if (!f.has_value)
             made_ = access::with_name(made_, f.whole);
@@ -133,16 +150,15 @@ class key_maker {
     }
 
     void check_route(const field& f) const {
-        if (!has_route(document_, policy_, f.has_value ? unescaped(f) : std::string{f.whole}))
-            throw other_form{"KEY: no route of policy '" + policy_ + "' has this path (got " +
+        if (!has_route(document_, policy_, path_, method_))
+            throw other_form{"KEY: no route of policy '" + policy_ + "' has this " +
+                                 (f.name == "route" ? "path" : "method") + " (got " +
                                  escaped(f.whole) + ")",
                              form()};
     }
 
     void add_text(const field& f) {
         const auto value = unescaped(f);
-        if (f.name == "method")
-            check_method(f);
         if (f.name.starts_with("header:") && colimit::http::without_blanks(value) != value)
             refuse(f.whole, "no key has this text", "the value without blanks around it");
         made_ = access::with_field(made_, f.name, value);
@@ -150,7 +166,7 @@ class key_maker {
 
     [[noreturn]] void refuse_form() const {
         throw other_form{"KEY: policy '" + policy_ + "' has keys of another form (got " +
-                             escaped(given_) + ", expected " + form() + ")",
+                             escaped(given_) + ", expected " + shown(form()) + ")",
                          form()};
     }
 
@@ -188,6 +204,8 @@ class key_maker {
     std::string template_;
     std::vector<std::string_view> parts_;
     std::optional<std::string_view> tag_;
+    std::optional<std::string> path_; ///< or the field with its digest
+    std::optional<std::string> method_;
     scoped_key made_ = access::empty_key<scoped_key>();
 };
 
@@ -212,6 +230,9 @@ class key_maker {
     auto value = text.substr(end);
     if (end == text.size() && name == "global")
         return name;
+    constexpr std::string_view verified = "verified:"; // of a template, not of a key
+    if (name.starts_with(verified) && is_scope(name.substr(verified.size())))
+        return spelled(colimit::http::without_blanks(text).substr(verified.size()));
     if (name.starts_with("ip:")) { // instead of ip=
         const auto trimmed = colimit::http::without_blanks(text);
         value = trimmed.substr(3);
@@ -251,19 +272,40 @@ void check_spelling(const field& f) {
 void check_form(const field& f) {
     if (f.whole.empty())
         refuse(f.whole, "no key has an empty field", "one ; between two fields, and no other");
-    if (f.whole == f.name && is_scope(f.name))
+    const auto is_name = f.whole.size() == f.name.size();
+    if (is_name && is_scope(f.name))
         refuse(f.whole, "no key has a field without a value", f.name + "=VALUE");
+    const auto may_be_digest =
+        f.name == "all" || (is_scope(f.name) && f.name != "ip" && f.name != "method");
+    if (may_be_digest && !is_name && !f.has_value)
+        check_digest(f);
+    else if (!(is_scope(f.name) && f.has_value) && f.whole != "global" && f.whole != "none")
+        refuse(f.whole, "no key with fields of the library has this one",
+               "NAME=VALUE, with ; in a value written as %3B");
     const auto may_be_empty = // as in `key::user("")`
         f.name == "user" || f.name == "route" || f.name == "part" || f.name == "tag";
     if (is_scope(f.name) && f.has_value && f.name != "ip" && !(may_be_empty && f.value.empty()))
         (void)unescaped(f);
+    if (f.name == "method" && f.has_value)
+        check_method(f);
+}
+
+/// Refuses a key of such fields that are not in the order in which the library writes them.
+void check_order(const std::vector<std::string_view>& fields) {
+    const auto name_of = [&](std::size_t i) { return read_field(fields[i]).name; };
+    const auto has_tag = name_of(0) == "tag";
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        if (name_of(i) == "tag" && (i != 0 || fields.size() == 1))
+            refuse(fields[i], "no key has its tag here", "tag=VALUE in front of the other fields");
+    if (name_of(has_tag ? 1 : 0) == "part")
+        refuse(fields[has_tag ? 1 : 0], "no key begins with a part", "it behind another field");
 }
 
 /// Returns whether a text is meant as a key of the library; any other is one of the application.
 [[nodiscard]] bool is_of_library(const std::vector<std::string_view>& fields) {
     const auto is_one = [](std::string_view text) {
         const auto f = read_field(text);
-        return f.has_value && is_scope(f.name);
+        return f.whole.size() != f.name.size() && is_scope(f.name);
     };
     return std::ranges::any_of(fields, is_one) || (fields.size() == 1 && fields.front() == "ip");
 }
@@ -301,6 +343,8 @@ void check_form(const field& f) {
             made = access::with_name(made, own);
         key += (std::exchange(is_first, false) ? "" : ";") + own;
     }
+    if (is_checked)
+        check_order(fields);
     if (!is_scoped || key.size() <= tag_size + colimit::limits::plain_key_bytes)
         return key;
     return key.substr(0, tag_size) + std::string{made};

@@ -13,6 +13,7 @@
 #include <http/address_text.hpp>
 #include <http/blanks.hpp>
 #include <rule_text/cursor.hpp>
+#include <rule_text/times.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -128,12 +129,22 @@ std::string_view key_problem(std::string_view key) noexcept {
 }
 
 void limits::add(const colimit::policy& p) {
-    const auto is_shadow = colimit::detail::access::options(p).shadow;
+    constexpr auto shadow = " (shadow: here it denies)";
+    const auto& options = colimit::detail::access::options(p);
+    const auto is_shadow = options.shadow;
     policies_.push_back(enforced(p));
     first_rule_.push_back(rules_.size());
     for (std::size_t i = 0; i < p.size(); ++i)
         rules_.push_back(to_string(policies_.back()[i]) +
-                         (is_shadow || p[i].is_shadow() ? " (shadow: here it denies)" : ""));
+                         (is_shadow || p[i].is_shadow() ? shadow : ""));
+    if (const auto period = options.prevent_duplicate; period != 0)
+        rules_.push_back("prevent_duplicate " + colimit::text::duration_text(period) +
+                         (is_shadow ? shadow : ""));
+}
+
+std::size_t limits::denying_rule(std::size_t policy, const colimit::decision& d) const noexcept {
+    const auto is_duplicate = d.reason == colimit::denial_reason::duplicate;
+    return first_rule_[policy] + (is_duplicate ? policies_[policy].size() : d.limiting_rule);
 }
 
 limits::limits(const colimit::policy& each) {
@@ -156,9 +167,9 @@ limits::limits(colimit::policy_document document, std::string_view policy, bool 
 std::vector<std::string> limits::rules() const {
     const auto is_named = document_ && chosen_ == nullptr;
     auto texts = rules_;
-    for (std::size_t i = 0; is_named && i < policies_.size(); ++i)
-        for (std::size_t r = 0; r < policies_[i].size(); ++r)
-            texts[first_rule_[i] + r].insert(0, std::string{policies_[i].name()} + ": ");
+    for (std::size_t i = policies_.size(), end = texts.size(); is_named && i-- > 0;)
+        while (end > first_rule_[i])
+            texts[--end].insert(0, std::string{policies_[i].name()} + ": ");
     return texts;
 }
 

@@ -8,6 +8,7 @@
 
 #include <tool/replay/access_log.hpp>
 
+#include <colimit/decision.hpp>
 #include <colimit/policy.hpp>
 #include <colimit/policy_document.hpp>
 
@@ -58,13 +59,12 @@ class limits {
     /// prefix. What is not an address is returned as it is.
     [[nodiscard]] std::string client_of(std::string_view written) const;
 
-    /// Returns the rules of all policies, one after another, as text. Those in shadow mode say that
-    /// they deny here.
+    /// Returns the rules of all policies, one after another, as text; `prevent_duplicate` is behind
+    /// those of its policy. Those in shadow mode say that they deny here.
     [[nodiscard]] std::vector<std::string> rules() const;
-    /// Returns the index in `rules()` of a policy's first rule.
-    [[nodiscard]] std::size_t first_rule(std::size_t policy) const noexcept {
-        return first_rule_[policy];
-    }
+    /// Returns the index in `rules()` of what has denied a call under a policy.
+    [[nodiscard]] std::size_t denying_rule(std::size_t policy,
+                                           const colimit::decision& d) const noexcept;
 
     /// With keys: returns the checks of a request, or the reason why its key is not known.
     struct call_reading {

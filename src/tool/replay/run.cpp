@@ -96,7 +96,7 @@ class player {
                 const auto d = co_await callers_.limiter().allow(
                     log_.clients[request.client], tried_.policies()[0], {.now = request.time});
                 if (!d)
-                    verdicts_[at] = static_cast<verdict>(d.limiting_rule);
+                    verdicts_[at] = static_cast<verdict>(tried_.denying_rule(0, d));
             }
             if (at % 1024 == 0)
                 shown_.advance(at);
@@ -116,8 +116,8 @@ class player {
         else
             d = co_await callers_.limiter().allow_all(items);
         if (!d)
-            verdicts_[at] = static_cast<verdict>(
-                tried_.first_rule(checks[d.limiting_check].policy) + d.limiting_rule);
+            verdicts_[at] =
+                static_cast<verdict>(tried_.denying_rule(checks[d.limiting_check].policy, d));
     }
 
     /// Resets all keys that may have been used, which is harmless for the others. Returns whether

@@ -97,6 +97,11 @@ std::optional<std::vector<stored_slot>> read_value(std::string_view value, std::
     return slots;
 }
 
+bool is_lockout(const stored_slot& s) {
+    static const auto duplicates = core::state_tag(core::family_of(core::kind::lockout), "");
+    return s.tag == core::block_tag || s.tag == duplicates;
+}
+
 std::string name_of_tag(std::uint32_t tag) {
     for (const auto& a : core::algorithms) {
         const auto family = core::family_of(a.kind);
@@ -112,10 +117,14 @@ std::string name_of_tag(std::uint32_t tag) {
 }
 
 std::string slot_text(const stored_slot& s, std::int64_t now) {
-    if (s.tag == colimit::core::block_tag)
-        return s.t + s.debt <= now
-                   ? "the block has ended"
-                   : "blocked until " + instant(s.t + s.debt) + ", in " + span(s.t + s.debt - now);
+    if (is_lockout(s)) {
+        const auto is_block = s.tag == core::block_tag;
+        const auto end = s.t + s.debt;
+        if (end <= now)
+            return is_block ? "the block has ended" : "no duplicate any more";
+        return (is_block ? "blocked until " : "a duplicate until ") + instant(end) + ", in " +
+               span(end - now);
+    }
     const auto name = name_of_tag(s.tag);
     const auto rule = (name.empty() ? "a rule with tag " + hex_text(s.tag) : "rule " + name) + ": ";
     if (s.num > core::steps_mark)

@@ -27,6 +27,10 @@ struct stored_slot {
 [[nodiscard]] std::optional<std::vector<stored_slot>> read_value(std::string_view value,
                                                                  std::string_view head = {});
 
+/// Returns whether a slot denies all calls for a time, and counts no tokens: that of a block, or of
+/// `prevent_duplicate`.
+[[nodiscard]] bool is_lockout(const stored_slot& s);
+
 /// Returns the name that a rule without a name has, such as `gcra`, if the tag is that of one.
 [[nodiscard]] std::string name_of_tag(std::uint32_t tag);
 

@@ -25,7 +25,7 @@ namespace core = colimit::core;
 
 /// Returns the tokens that a slot counts as used.
 [[nodiscard]] double used_of(const stored_slot& s, std::int64_t now) noexcept {
-    if (s.tag == colimit::core::block_tag)
+    if (is_lockout(s))
         return 0;
     const auto debt = static_cast<double>(s.debt);
     return is_bucket(s, now) ? debt / static_cast<double>(s.num) : debt;
@@ -77,7 +77,7 @@ namespace core = colimit::core;
         most = static_cast<double>(std::max<std::int64_t>(*to.events - *from.events, 0));
     for (const auto& slot : to.slots) {
         const auto before = std::ranges::find(from.slots, slot.tag, &stored_slot::tag);
-        if (slot.tag != colimit::core::block_tag && before != from.slots.end())
+        if (!is_lockout(slot) && before != from.slots.end())
             most = std::max(most, granted(*before, slot, now, rule_with_tag(p, slot.tag)));
     }
     return most * 1e6 / static_cast<double>(us);
