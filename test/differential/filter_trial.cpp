@@ -71,7 +71,8 @@ void filter_trial::send_ids(std::string& out, const filter_step& s) {
     sent.batch.start(filter_, told_.server_clock ? detail::store_clock : s.now, in_flight_.size());
     for (std::size_t i = 0; i < s.ids.size(); ++i)
         add(sent, s.verbs[i], s.ids[i]);
-    sent.batch.encode(out, told_.server_clock ? "0" : least_ttl, run_.form_of(in_flight_.size()));
+    sent.batch.encode(out, told_.server_clock ? "0" : least_ttl,
+                      run_.form_of(sent.batch, in_flight_.size()));
 }
 
 void filter_trial::add(sent_batch& to, detail::verb v, const std::string& id) {

@@ -142,7 +142,7 @@ void packed_trial::ask(const step& s) {
     auto ttls = std::string{told_.server_clock ? "0" : least_ttl};
     if (s.has_ids())
         ttls += record_ttl;
-    sent.batch.encode(out, ttls, run_.form_of(step_));
+    sent.batch.encode(out, ttls, run_.form_of(sent.batch, step_));
     server_.send(run_.redirect(std::move(out)));
     const auto readable = server_.receive([&](const resp::decoder& d, std::string_view bytes) {
         const auto nodes = d.nodes();

@@ -5,7 +5,9 @@
 
 #pragma once
 
+#include <policy/policy_data.hpp>
 #include <redis/protocol/script.hpp>
+#include <redis/script/script_batch.hpp>
 #include <support/raw_client.hpp>
 
 #include <cstdint>
@@ -26,10 +28,13 @@ class scripts {
     /// From now on every other batch is a command of the server module.
     void alternate_with_module() noexcept { alternates_ = true; }
 
-    /// Returns the form in which a batch is sent.
-    [[nodiscard]] redis::script_command form_of(std::uint64_t batch) const noexcept {
-        return alternates_ && batch % 2 == 0 ? redis::script_command::server_module
-                                             : redis::script_command::evalsha;
+    /// Returns the form in which a batch is sent: the module has no holders of slots.
+    /// @param number of the batch
+    [[nodiscard]] redis::script_command form_of(const redis::script_batch& batch,
+                                                std::uint64_t number) const noexcept {
+        return alternates_ && number % 2 == 0 && !batch.policy()->compiled.has_slots
+                   ? redis::script_command::server_module
+                   : redis::script_command::evalsha;
     }
 
     /// The commands, with those that run the library's scripts replaced.

@@ -132,7 +132,7 @@ void trial::send_batch(std::string& out, const step& s) {
     auto ttls = std::string{told_.server_clock ? "0" : least_ttl};
     if (s.has_ids())
         ttls += record_ttl;
-    sent.batch.encode(out, ttls, run_.form_of(nonce_));
+    sent.batch.encode(out, ttls, run_.form_of(sent.batch, nonce_));
     send_looks(out, sent.keys);
 }
 
