@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(of_two_processes_that_always_wait_each_gets_its_turn_in_tim
                 for (std::size_t i = 0; i < std::size_t{2} * workers; ++i)
                     all.push_back(std::make_unique<worker>(i % 2 == 0 ? a : b, p, hold,
                                                            [&note, i] { note(i % 2); }));
-                co_await test::pause_for(enough_for(12, hold));
+                co_await test::pause_for(enough_for(24, hold));
                 for (const auto& w : all)
                     w->stops = true;
                 BOOST_TEST((longest <= 2300ms + hold), hold.count() << " ms: " << longest.count());
