@@ -140,10 +140,19 @@ void show(const std::string& server, const std::string& title, const colimit::po
         throw std::runtime_error{"more than the limit was allowed"};
 }
 
+/// Throws if no limiter accepts the address: otherwise each process would say so.
+void check(const std::string& server) {
+    boost::asio::io_context context;
+    colimit::config settings;
+    settings.server = server;
+    const colimit::limiter limiter{context.get_executor(), settings};
+}
+
 int main(int argc, char** argv) {
     try {
         if (argc != 2)
             throw std::runtime_error{"which server? for example unix:/run/redis/redis.sock"};
+        check(argv[1]);
         const auto rule = colimit::gcra(per_second, 1s);
         std::cout << "a limit of " << per_second << " per second for four processes\n";
         show(argv[1], "90 % of the limit is asked for", colimit::policy{"plain", rule}, 1);

@@ -223,10 +223,19 @@ void show_fencing(const std::string& server, board& b) {
     must_end_well(pid);
 }
 
+/// Throws if no limiter accepts the address: otherwise each process would say so.
+void check(const std::string& server) {
+    boost::asio::io_context context;
+    colimit::config settings;
+    settings.server = server;
+    const colimit::limiter limiter{context.get_executor(), settings};
+}
+
 int main(int argc, char** argv) {
     try {
         if (argc != 2)
             throw std::runtime_error{"which server? for example unix:/run/redis/redis.sock"};
+        check(argv[1]);
         auto* const memory =
             mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)

@@ -114,6 +114,9 @@ int main(int argc, char** argv) {
         asio::signal_set signals{context, SIGINT, SIGTERM};
         signals.async_wait([&context](colimit::error_code, int) { context.stop(); });
         context.run();
+    } catch (const colimit::error& e) {
+        std::cerr << "restinio_server: " << e.what() << '\n';
+        return 1;
     } catch (const boost::system::system_error& e) {
         std::cerr << "restinio_server: port " << port << ": " << e.code().message() << '\n';
         return 1;

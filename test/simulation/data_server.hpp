@@ -29,7 +29,7 @@ class data_server final : public script_node {
     void clear() override;
 
   private:
-    void expire();
+    void expire() override;
     void make_mistakes(const batch& b);
     void replicate_history(std::size_t state);
 

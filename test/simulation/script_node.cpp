@@ -81,6 +81,7 @@ void script_node::send_to_replicas(const fake::words& command) {
             if (is_lost)
                 return;
             auto& s = at->server_;
+            at->expire();
             s.now_us = at->clock();
             s.flags = fake::is_replica | fake::from_master;
             s.keys.begin(s.now_ms(), true);

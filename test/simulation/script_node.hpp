@@ -48,6 +48,8 @@ class script_node : public redis_node {
     void send_to_replicas(const test::fake::words& command);
 
     [[nodiscard]] virtual bool refuses_writes() const noexcept { return !is_master(); }
+    /// Erases what has expired. Called before a command is executed, also one of its master.
+    virtual void expire() { (void)keys(); }
 
     test::fake::server server_;
 
