@@ -158,13 +158,13 @@ class limit_reader {
                                      [](const auto& p) { return may_deny(p.limit); }))
                 continue;
             const auto name = "routes[" + std::to_string(later) + "]";
-            return warn(problem::open_route, "routes[" + std::to_string(i) + "]",
-                        "has no policies and no literal segment, so requests of any name are not "
-                        "limited that " +
-                            name +
-                            " would limit (expected a path such as /health, or the "
-                            "policies of " +
-                            name + ")");
+            std::string text = "has no policies and no literal segment, so requests of any name "
+                               "are not limited that ";
+            text.append(name)
+                .append(" would limit (expected a path such as /health, or the policies of ")
+                .append(name)
+                .append(")");
+            return warn(problem::open_route, "routes[" + std::to_string(i) + "]", text);
         }
     }
 
