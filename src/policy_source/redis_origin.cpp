@@ -58,9 +58,9 @@ std::optional<policy_document> redis_origin::read_copy() {
     // None, before the first version.
     if (files_.copy.empty() || (!std::filesystem::exists(files_.copy, ignored) && !ignored))
         return std::nullopt;
+    const auto content = read_file(files_.copy, json::max_copy_bytes);
     try {
-        return parse_file(files_.copy, read_file(files_.copy, json::max_copy_bytes),
-                          json::parse_copy);
+        return parse_file(files_.copy, content, json::parse_copy);
     } catch (const error& e) {
         core_.report(policy_event_kind::copy_failed, {}, e.reason());
         return std::nullopt;
