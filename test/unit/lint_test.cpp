@@ -14,6 +14,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(lint)
@@ -372,6 +373,38 @@ BOOST_AUTO_TEST_CASE(networks_that_have_too_many_clients_are_a_warning) {
     BOOST_TEST(proxies(many) == "wide_proxies trusted_proxies");
 }
 
+BOOST_AUTO_TEST_CASE(a_network_without_its_prefix_is_a_warning) {
+    const auto messages = [](const std::string& networks) {
+        std::string all;
+        for (const auto& f : tool::lint::findings_of(
+                 R"({"policies": {"a": "5/s"}, "proxy_field": "Forwarded", "trusted_proxies": [)" +
+                 networks + "]}"))
+            all += std::string{to_string(f.problem)} + ' ' + f.path + ": " + f.message + '\n';
+        return all;
+    };
+    BOOST_TEST(messages(R"("10.0.0.1", "10.0.0.0")") ==
+               "one_address trusted_proxies[1]: 10.0.0.0 is one address; a network needs its "
+               "prefix, such as 10.0.0.0/8 (or 10.0.0.0/32 for this address alone)\n");
+    for (const auto& [text, network] :
+         std::vector<std::pair<std::string, std::string>>{{"172.16.0.0", "172.16.0.0/16"},
+                                                          {"192.168.7.0", "192.168.7.0/24"},
+                                                          {"::ffff:10.0.0.0", "10.0.0.0/8"},
+                                                          {"2001:db8::", "2001:db8::/32"},
+                                                          {"2001:db8:0:7::", "2001:db8:0:7::/64"},
+                                                          {"fc00::", "fc00::/16"}})
+        BOOST_TEST(messages('"' + text + '"').find("such as " + network + " (or ") !=
+                       std::string::npos,
+                   text);
+    for (const auto* const text : {"0.0.0.0", "::"})
+        BOOST_TEST(messages('"' + std::string{text} + '"').find("which no proxy has") !=
+                       std::string::npos,
+                   text);
+    for (const auto* const text :
+         {"10.0.0.0/32", "10.0.0.1", "192.0.2.10", "127.0.0.1", "::1", "2001:db8::1",
+          "2001:db8::1:0:0:0", "2001:db8::/128", "2001:db8::/32"})
+        BOOST_TEST(messages('"' + std::string{text} + '"') == "", text);
+}
+
 BOOST_AUTO_TEST_CASE(a_prefix_that_a_client_can_leave_is_a_warning) {
     const auto prefix = [](int bits) {
         return document_problems(R"({"policies": {"a": "5/s"}, "ipv6_prefix": )" +
@@ -380,6 +413,22 @@ BOOST_AUTO_TEST_CASE(a_prefix_that_a_client_can_leave_is_a_warning) {
     BOOST_TEST(prefix(64) == "");
     BOOST_TEST(prefix(56) == "");
     BOOST_TEST(prefix(65) == "invented_key ipv6_prefix");
+}
+
+BOOST_AUTO_TEST_CASE(a_prefix_of_whole_providers_is_a_warning) {
+    const auto found = [](int bits) {
+        return tool::lint::findings_of(R"({"policies": {"a": "5/s"}, "ipv6_prefix": )" +
+                                       std::to_string(bits) + "}");
+    };
+    for (const auto bits : {1, 31, 32}) {
+        BOOST_TEST_REQUIRE(found(bits).size() == 1U);
+        BOOST_TEST(found(bits)[0].path == "ipv6_prefix");
+        BOOST_TEST((found(bits)[0].problem == problem::wide_prefix));
+        BOOST_TEST(found(bits)[0].message ==
+                   "all clients of an IPv6 provider have one key, so they share a limit (got " +
+                       std::to_string(bits) + ", expected 48 to 64)");
+    }
+    BOOST_TEST(found(33).empty());
 }
 
 BOOST_AUTO_TEST_CASE(routes_without_a_last_one_are_a_warning) {

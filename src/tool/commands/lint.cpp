@@ -103,7 +103,9 @@ command lint_command() {
                  "the application chooses policies. invented_key: every policy of a route has a "
                  "key that a client can choose. no_proxy_field: there are trusted proxies, and "
                  "not the field that they write. wide_proxies: clients may be in a network of "
-                 "proxies. only_shadow: a route, or everything, is not limited. unused_key, "
+                 "proxies. one_address: a network of proxies without its prefix. wide_prefix: all "
+                 "clients of an IPv6 provider have one key. only_shadow: a route, or everything, "
+                 "is not limited. unused_key, "
                  "no_effect: a field does nothing.",
                  "The exit code is 0 without findings, 1 with warnings and 2 with an error."},
         .examples = {{"lint policies.json", "before it is deployed"},

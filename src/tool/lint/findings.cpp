@@ -332,6 +332,10 @@ std::string_view to_string(problem p) noexcept {
         return "no_effect";
     case problem::wide_proxies:
         return "wide_proxies";
+    case problem::one_address:
+        return "one_address";
+    case problem::wide_prefix:
+        return "wide_prefix";
     case problem::no_last_route:
         return "no_last_route";
     case problem::open_route:

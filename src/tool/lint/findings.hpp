@@ -59,6 +59,10 @@ enum class problem : unsigned char {
     no_proxy_field,
     /// A trusted proxy may be in a large part of all networks.
     wide_proxies,
+    /// A network of trusted proxies lacks its prefix length, so it is one address.
+    one_address,
+    /// All clients of an IPv6 provider have one key.
+    wide_prefix,
 };
 
 [[nodiscard]] std::string_view to_string(problem p) noexcept;

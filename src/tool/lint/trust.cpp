@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tool::lint {
@@ -24,6 +25,8 @@ using colimit::keyed_policy;
 
 /// The bits of the smallest network that providers give to a client of IPv6.
 constexpr int shortest_network = 64;
+/// The bits of the smallest network that registries give to a provider.
+constexpr int provider_network = 32;
 
 void look_at_keys(std::span<const keyed_policy> policies, std::size_t route,
                   std::vector<finding>& found) {
@@ -57,6 +60,37 @@ void look_at_keys(std::span<const keyed_policy> policies, std::size_t route,
     return is_global ? std::ldexp(1, 17 - bits) : 0;
 }
 
+/// Returns how many bytes of an address come before the groups at its end that are 0.
+[[nodiscard]] std::size_t used_bytes(std::span<const unsigned char> bytes, std::size_t group) {
+    auto used = bytes.size();
+    while (used > 0 &&
+           std::ranges::all_of(bytes.subspan(used - group, group), [](auto b) { return b == 0; }))
+        used -= group;
+    return used;
+}
+
+/// Looks for a network without its prefix length: the bits for hosts are 0.
+void look_at_address(std::string_view text, std::size_t i, std::vector<finding>& found) {
+    const auto read = colimit::http::parse_address(text);
+    if (!read)
+        return;
+    const auto address = colimit::http::canonical(*read);
+    const auto used = address.is_v4() ? used_bytes(address.to_v4().to_bytes(), 1)
+                                      : used_bytes(address.to_v6().to_bytes(), 2);
+    if (used > (address.is_v4() ? 3U : 8U))
+        return;
+    const auto name = address.to_string();
+    auto message = std::string{text} + " is one address";
+    if (used == 0)
+        message += ", which no proxy has (expected the networks of the proxies)";
+    else
+        message += "; a network needs its prefix, such as " + name + '/' +
+                   std::to_string(8 * used) + " (or " + name + (address.is_v4() ? "/32" : "/128") +
+                   " for this address alone)";
+    found.push_back(
+        {problem::one_address, "trusted_proxies[" + std::to_string(i) + "]", std::move(message)});
+}
+
 } // namespace
 
 bool may_deny(const colimit::policy& p) noexcept {
@@ -80,6 +114,7 @@ void look_at_networks(std::span<const std::string_view> networks, std::vector<fi
         for (std::size_t other = 0; other < networks.size() && !is_counted; ++other)
             is_counted = is_in(i, other);
         together += is_counted ? 0 : width;
+        look_at_address(networks[i], i, found);
         if (width > 1)
             found.push_back({problem::wide_proxies, "trusted_proxies[" + std::to_string(i) + "]",
                              "a client in the network " + std::string{networks[i]} +
@@ -105,6 +140,11 @@ void look_at_trust(const colimit::policy_document& document, std::vector<finding
         found.push_back({problem::invented_key, "ipv6_prefix",
                          "a client of IPv6 has a network of 64 bits or fewer, so it can use a new "
                          "address, with a whole limit, for each request (expected at most 64)"});
+    if (document.prefixes().v6 <= provider_network)
+        found.push_back(
+            {problem::wide_prefix, "ipv6_prefix",
+             "all clients of an IPv6 provider have one key, so they share a limit (got " +
+                 std::to_string(document.prefixes().v6) + ", expected 48 to 64)"});
     for (std::size_t i = 0; i < document.routes().size(); ++i)
         look_at_keys(document.policies_of(i), i, found);
 }
