@@ -4,9 +4,12 @@
 _colimit() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     local limit='--rule --policies --policy' words='' files=''
-    local server='--server --prefix --hash-tags --mode --server-module --timeout --verbose
-        --ca-file --cert-file --key-file --server-name'
-    local call="$limit --packed $server"
+    local server='--server --prefix --timeout --verbose --ca-file --cert-file --key-file
+        --server-name'
+    local calls='--hash-tags --mode --server-module'
+    local call="$limit --packed $server $calls"
+    local commands='check peek charge refund reset block inspect top lint replay simulate load
+        print-library'
     COMPREPLY=()
     ((COMP_CWORD > 1)) || command=
     case $command in
@@ -17,22 +20,20 @@ _colimit() {
     reset) words=$call ;;
     block) words="$call --for" ;;
     inspect) words="$call --scan" ;;
-    top) words="$call --interval --rounds --count --scan" ;;
+    top) words="$limit $server --interval --rounds --count --scan" ;;
     lint) files=yes ;;
     replay)
         words="$limit --format --key-field --time-field --server --svg --top --width --ascii"
         files=yes
         ;;
     simulate) words='--rule --svg --width --ascii' ;;
-    load) words="$limit $server --callers --keys --seconds" ;;
+    load) words="$limit $server $calls --callers --keys --seconds" ;;
     print-library) ;;
-    *)
-        words='check peek charge refund reset block inspect top lint replay simulate load
-            print-library --version'
-        ;;
+    help) words=$commands ;;
+    *) words="$commands help --version" ;;
     esac
-    words+=' --help'
-    [[ -z $command ]] || words+=' --json'
+    [[ $command == help ]] || words+=' --help'
+    [[ -z $command || $command == help ]] || words+=' --json'
     [[ $cur != -* ]] || files=
     case $prev in
     --mode) words='script function multi' files= ;;

@@ -2,7 +2,7 @@
 if(NOT COLIMIT_BUILD_TOOL)
     return()
 endif()
-foreach(part IN ITEMS keys secrets tls traffic)
+foreach(part IN ITEMS keys options secrets tls traffic)
     add_labelled_test(tool tool_${part} QUICK
         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tool/${part} $<TARGET_FILE:colimit_tool>)
 endforeach()

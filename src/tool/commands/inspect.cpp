@@ -101,6 +101,8 @@ struct inspect_options {
         what.declare(app);
         what.declare_packed(app);
         server.declare(app);
+        server.declare_tags(app);
+        server.declare_calls(app);
         scan = app.add_option("--scan", budget,
                               "Without a policy: the number of keys of each server to examine")
                    ->type_name("N")
@@ -170,6 +172,9 @@ struct inspect_options {
     int inspect_all(output& out) const {
         const auto own = service_key(key);
         servers at{server.config()};
+        for (const auto* const option : server.of_calls)
+            refuse_given(option, "only with a policy, as the search makes no calls and finds the "
+                                 "states of all modes");
         const auto result = search(at, own, server.prefix, tags(), budget);
         at.require_all_keys();
         if (out.is_json()) {

@@ -65,6 +65,8 @@ void key_call::declare(CLI::App& app) {
     app.add_option("KEY", key, key_meaning)->required();
     what.declare(app);
     what.declare_packed(app);
+    server.declare_tags(app);
+    server.declare_calls(app);
     server.declare(app);
 }
 

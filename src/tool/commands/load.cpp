@@ -68,6 +68,8 @@ struct load_options {
             ->capture_default_str();
         // Never the server that happens to be in COLIMIT_SERVER: a load takes all that it can give.
         server.declare(app, true);
+        server.declare_tags(app);
+        server.declare_calls(app);
     }
 
     [[nodiscard]] load::plan plan() const {

@@ -72,7 +72,6 @@ struct top_options {
 
     void declare(CLI::App& app) {
         what.declare(app);
-        what.declare_packed(app);
         server.declare(app);
         app.add_option("--count", count, "Keys to show")
             ->type_name("N")

@@ -111,7 +111,8 @@ std::string help_of(std::span<const command> commands, std::size_t width) {
     CLI::App app{wrapped(program_summary, width, 0) + '\n', "colimit"};
     app.set_help_flag(
         "--help",
-        wrapped("Print this help; colimit COMMAND --help has that of a command", width, column));
+        wrapped("Print this help; colimit help COMMAND, or COMMAND --help, has that of a command",
+                width, column));
     app.set_version_flag("--version", COLIMIT_VERSION, "Print the version");
     app.require_subcommand(1);
     for (const auto& c : commands)

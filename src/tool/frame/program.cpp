@@ -38,6 +38,7 @@ constexpr auto anywhere =
                           {"config::advanced.hash_tags", "--hash-tags"},
                           {"config::advanced.mode", "--mode"},
                           {"config::timeout", "--timeout"},
+                          {"config::advanced.connect_timeout", "--timeout"},
                           {"config::advanced.max_in_flight", "--callers"},
                           {"execution_mode::multi", "--mode multi"},
                           {"execution_mode::function", "--mode function"},
@@ -99,24 +100,41 @@ int run_command(const command& c, std::vector<std::string> arguments) {
     return run(out);
 }
 
+const command& command_named(std::span<const command> commands, const std::string& name) {
+    const auto found = std::ranges::find(commands, name, &command::name);
+    if (found == commands.end())
+        throw std::runtime_error{"there is no command '" + without_addresses(escaped(name)) +
+                                 "'; colimit --help lists them"};
+    return *found;
+}
+
+/// Refuses what comes after the first words of a line.
+void allow_only(std::size_t count, const std::vector<std::string>& arguments) {
+    if (arguments.size() > count)
+        throw std::runtime_error{arguments.front() + ": unexpected argument (got '" +
+                                 without_addresses(escaped(arguments[count])) + "')"};
+}
+
 int run_program(const std::vector<std::string>& arguments, std::span<const command> commands) {
     if (arguments.empty())
-        return complain("colimit", "a command is required; colimit --help lists them");
+        throw std::runtime_error{"a command is required; colimit --help lists them"};
     const auto& name = arguments.front();
     if (name == "--help" || name == "help") {
-        output{"", false}.text(help_of(commands, output::width()));
+        allow_only(2, arguments);
+        const auto width = output::width();
+        output{"", false}.text(arguments.size() == 1
+                                   ? help_of(commands, width)
+                                   : help_of(command_named(commands, arguments[1]), width));
         return exit_allowed;
     }
     if (name == "--version") {
+        allow_only(1, arguments);
         output{"", false}.text("colimit " COLIMIT_VERSION "\n");
         return exit_allowed;
     }
-    const auto found = std::ranges::find(commands, name, &command::name);
-    if (found == commands.end())
-        return complain("colimit", "there is no command '" + without_addresses(escaped(name)) +
-                                       "'; colimit --help lists them");
+    const auto& found = command_named(commands, name);
     return guarded("colimit " + name,
-                   [&] { return run_command(*found, {arguments.begin() + 1, arguments.end()}); });
+                   [&] { return run_command(found, {arguments.begin() + 1, arguments.end()}); });
 }
 
 } // namespace

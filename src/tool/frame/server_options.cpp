@@ -98,24 +98,9 @@ void server_options::declare(CLI::App& app, bool is_required) {
         if (const auto problem = address_of_variable()(server); !problem.empty())
             throw CLI::ValidationError("COLIMIT_SERVER", problem);
     });
-    of_keys.push_back(
+    of_servers.push_back(
         app.add_option("--prefix", prefix, "The first part of all keys, as in config::prefix")
             ->type_name("NAME")
-            ->capture_default_str());
-    of_keys.push_back(app.add_option("--hash-tags", hash_tags,
-                                     "The number of tags, as in config::advanced.hash_tags")
-                          ->type_name("N")
-                          ->check(whole_number(1, 16'384))
-                          ->capture_default_str());
-    of_keys.push_back(app.add_option("--mode", mode, "How calls are executed on the server")
-                          ->type_name("MODE")
-                          ->check(CLI::IsMember({"script", "function", "multi"}))
-                          ->capture_default_str());
-    of_keys.push_back(
-        app.add_option("--server-module", server_module,
-                       "Whether the server module executes calls instead, if the server has it")
-            ->type_name("USE")
-            ->check(CLI::IsMember({"if_available", "required", "never"}))
             ->capture_default_str());
     app.add_option("--timeout", timeout, "The longest time to wait for the server, in seconds")
         ->type_name("SECONDS")
@@ -138,6 +123,31 @@ void server_options::declare(CLI::App& app, bool is_required) {
         ->check(not_empty());
 }
 
+void server_options::declare_tags(CLI::App& app) {
+    of_servers.push_back(app.add_option("--hash-tags", hash_tags,
+                                        "The number of tags, as in config::advanced.hash_tags")
+                             ->type_name("N")
+                             ->check(whole_number(1, 16'384))
+                             ->capture_default_str());
+}
+
+void server_options::declare_calls(CLI::App& app) {
+    of_calls.push_back(
+        app.add_option("--mode", mode,
+                       "How calls are executed on the server, as in config::advanced.mode; multi "
+                       "has states of its own")
+            ->type_name("MODE")
+            ->check(CLI::IsMember({"script", "function", "multi"}))
+            ->capture_default_str());
+    of_calls.push_back(
+        app.add_option("--server-module", server_module,
+                       "Whether the server module executes calls instead, if the server has it")
+            ->type_name("USE")
+            ->check(CLI::IsMember({"if_available", "required", "never"}))
+            ->capture_default_str());
+    of_servers.insert(of_servers.end(), of_calls.begin(), of_calls.end());
+}
+
 std::string server_options::place_text() const {
     return "prefix " + prefix + ", " + counted(hash_tags, "tag") + ", database " +
            std::to_string(colimit::redis::parse_address(server).database);
@@ -145,7 +155,7 @@ std::string server_options::place_text() const {
 
 colimit::config server_options::config() const {
     if (is_in_memory(server))
-        for (const auto* const option : of_keys)
+        for (const auto* const option : of_servers)
             refuse_given(option, "no effect in memory:");
     auto settings = colimit::config{};
     settings.server = server;

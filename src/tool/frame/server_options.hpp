@@ -33,10 +33,16 @@ struct server_options {
     double timeout = 5; ///< seconds
     bool is_verbose = false;
     colimit::tls_options tls;
-    std::vector<const CLI::Option*> of_keys; ///< those that `memory:` ignores
+    std::vector<const CLI::Option*> of_servers; ///< those that `memory:` ignores
+    std::vector<const CLI::Option*> of_calls;   ///< of these, those of how calls are executed
 
+    /// Declares the options of any command that uses a server.
     /// @param is_required whether `--server` must be given, without a default
     void declare(CLI::App& app, bool is_required = false);
+    /// Declares `--hash-tags`, which says where the state of a key is.
+    void declare_tags(CLI::App& app);
+    /// Declares the options of how a limiter executes calls.
+    void declare_calls(CLI::App& app);
     /// Returns where keys are searched: `prefix colimit, 64 tags, database 0`.
     [[nodiscard]] std::string place_text() const;
 
