@@ -161,7 +161,8 @@ command load_command() {
                  "decision and repeats, all of them through one limiter on one thread. `server us` "
                  "is the processor time of the server for a check, according to INFO. The "
                  "keys have a prefix of their own and are removed at the end. Ctrl-C ends the "
-                 "load early, with the report; a second one ends the program at once, and the "
+                 "load early, with the report, or during the warm-up with an error; a second one "
+                 "ends the program at once, and the "
                  "keys expire by themselves. The default rule is '100/s'.",
                  "It takes all of one core, and most of the server's: do not run it against a "
                  "server that other programs need."},

@@ -2,6 +2,7 @@
 //
 // All callers on one thread. The clock ends the loop by itself, so that no timer competes with it.
 
+#include <tool/frame/command.hpp>
 #include <tool/frame/many_callers.hpp>
 #include <tool/frame/server_options.hpp>
 #include <tool/load/run.hpp>
@@ -76,6 +77,11 @@ class generator {
         if (counted_failure)
             callers_.rethrow(counted_failure);
         result_.signal = callers_.signal();
+        if (result_.checks == 0)
+            throw interrupted{result_.signal,
+                              "interrupted by signal " + std::to_string(result_.signal) +
+                                  " during the warm-up: nothing was measured" +
+                                  (result_.keys_are_left ? ", and some keys are left" : "")};
         return result_;
     }
 
@@ -103,9 +109,13 @@ class generator {
             result_.server_us = (*used - *server_before_) * 1e6;
     }
 
+    /// Makes calls until the time is over, but at least one: if there are many callers, the time
+    /// may be over before all of them have begun.
     asio::awaitable<void> call_again_and_again() {
-        for (auto now = steady_clock::now();
-             now < end_ && callers_.signal() == 0 && !callers_.has_failed();) {
+        auto now = steady_clock::now();
+        for (auto is_first = true;
+             (is_first || now < end_) && callers_.signal() == 0 && !callers_.has_failed();
+             is_first = false) {
             const auto number = any_key_(random_);
             is_used_[number] = true;
             const auto key = std::to_string(number);

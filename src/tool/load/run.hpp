@@ -28,7 +28,7 @@ struct result {
     histogram latencies;
     std::uint64_t checks = 0;
     std::uint64_t denied = 0;
-    double seconds = 0; ///< less than planned after a signal
+    double seconds = 0; ///< less than planned after a signal, more if a call took longer
     std::uint64_t batches = 0;
     std::uint64_t batch_keys = 0;
     std::uint64_t module_checks = 0; ///< sent to the server module
@@ -40,7 +40,8 @@ struct result {
 
 /// Makes the load, and resets all keys that it used, also after a signal. A second signal ends the
 /// program at once; keys then expire by themselves.
-/// @throws std::runtime_error with one sentence, colimit::error
+/// @throws std::runtime_error with one sentence, colimit::error; interrupted, if a signal came
+/// before anything was measured
 [[nodiscard]] result run(const plan& p);
 
 } // namespace tool::load
