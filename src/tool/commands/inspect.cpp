@@ -123,11 +123,13 @@ struct inspect_options {
 
     int inspect_policies(output& out) const {
         const auto [limited, others] = what.all_limited(key);
-        const auto recoveries = recoveries_of(server.config(), limited);
         servers at{server.config()};
-        if (!what.rules.empty() && server.mode != "multi")
-            for (const auto& each : limited)
+        for (const auto& each : limited) {
+            if (!what.rules.empty() && server.mode != "multi")
                 require_no_other_storage(at, each, server.prefix, tags());
+            require_no_other_mode(at, each, server.prefix, tags(), server.mode == "multi");
+        }
+        const auto recoveries = recoveries_of(server.config(), limited);
         auto code = exit_allowed;
         for (std::size_t i = 0; i < limited.size(); ++i) {
             const auto& [p, own] = limited[i];
@@ -170,11 +172,11 @@ struct inspect_options {
     }
 
     int inspect_all(output& out) const {
-        const auto own = service_key(key);
-        servers at{server.config()};
         for (const auto* const option : server.of_calls)
             refuse_given(option, "only with a policy, as the search makes no calls and finds the "
                                  "states of all modes");
+        const auto own = service_key(key);
+        servers at{server.config()};
         const auto result = search(at, own, server.prefix, tags(), budget);
         at.require_all_keys();
         if (out.is_json()) {

@@ -10,7 +10,6 @@
 #include <tool/frame/format.hpp>
 #include <tool/frame/with_limiter.hpp>
 #include <tool/stored/lookup.hpp>
-#include <tool/stored/other_storage.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -65,9 +64,9 @@ void key_call::declare(CLI::App& app) {
     app.add_option("KEY", key, key_meaning)->required();
     what.declare(app);
     what.declare_packed(app);
+    server.declare(app);
     server.declare_tags(app);
     server.declare_calls(app);
-    server.declare(app);
 }
 
 namespace {
@@ -100,25 +99,27 @@ std::string key_call::key_text(const limited_key& limited) const {
     return limited.key == key ? "" : shown(limited.key) + ": ";
 }
 
-std::string key_call::check_stored(const limited_key& limited) const {
-    if (is_in_memory(server.server))
-        return "";
-    servers at{server.config()}; // which checks the number of tags
-    const auto tags = colimit::redis::key_tags{server.hash_tags};
+void key_call::check_place(servers& at, const limited_key& limited) const {
     const auto is_multi = server.mode == "multi";
     if (!what.rules.empty() && !is_multi)
-        require_no_other_storage(at, limited, server.prefix, tags);
+        require_no_other_storage(at, limited, server.prefix, tags(), instead_of_packed);
+    require_no_other_mode(at, limited, server.prefix, tags(), is_multi);
+}
+
+std::string key_call::replaced_by_call(servers& at, const limited_key& limited) const {
     std::string text;
-    for (const auto& p :
-         foreign_strings(at, places_of(limited.limit, limited.key, server.prefix, tags, is_multi)))
+    for (const auto& p : foreign_strings(at, places_of(limited.limit, limited.key, server.prefix,
+                                                       tags(), server.mode == "multi")))
         text += (text.empty() ? "" : " and ") + shown(p.redis_key);
     return text;
 }
 
 int key_call::ask(output& out, const verb& make, std::optional<std::int64_t> cost) const {
     const auto limited = what.limited(key);
-    if (!what.rules.empty())
-        (void)check_stored(limited);
+    if (!is_in_memory(server.server)) {
+        servers at{server.config()}; // which checks the number of tags
+        check_place(at, limited);
+    }
     colimit::decision d;
     with_limiter(server.config(), [&](colimit::limiter& l) -> boost::asio::awaitable<void> {
         d = co_await make(l, limited);
@@ -140,7 +141,12 @@ int key_call::change(output& out, const std::string& done, const verb& make, con
         throw std::runtime_error{"--server: memory: ends with the command, so nothing would be "
                                  "changed (expected the address of a server)"};
     const auto limited = what.limited(key);
-    const auto replaced = check_stored(limited);
+    std::string replaced;
+    {
+        servers at{server.config()}; // which checks the number of tags
+        check_place(at, limited);
+        replaced = replaced_by_call(at, limited);
+    }
     colimit::decision before;
     colimit::decision d;
     with_limiter(server.config(), [&](colimit::limiter& l) -> boost::asio::awaitable<void> {

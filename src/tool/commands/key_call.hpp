@@ -7,6 +7,7 @@
 #include <tool/frame/command.hpp>
 #include <tool/frame/policy_options.hpp>
 #include <tool/frame/server_options.hpp>
+#include <tool/stored/other_storage.hpp>
 
 #include <colimit/limiter.hpp>
 #include <colimit/options.hpp>
@@ -17,6 +18,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace tool {
 
@@ -33,7 +35,8 @@ struct key_call {
     std::string key;
     server_options server;
     policy_options what;
-    std::optional<std::string> request; ///< of the commands that declare it
+    std::optional<std::string> request;             ///< of the commands that declare it
+    std::string_view instead_of_packed = or_packed; ///< what a message expects
 
     /// Declares KEY and the options of a policy and a server.
     void declare(CLI::App& app);
@@ -62,9 +65,14 @@ struct key_call {
   private:
     /// Returns the beginning of the text: the key, if it is another one than was given.
     [[nodiscard]] std::string key_text(const limited_key& limited) const;
-    /// Checks that the state is where the call looks for it. Returns the strings of other programs
-    /// that a call replaces or deletes, as text; empty if there are none.
-    [[nodiscard]] std::string check_stored(const limited_key& limited) const;
+    /// Checks that the state is where the call looks for it.
+    void check_place(servers& at, const limited_key& limited) const;
+    /// Returns the strings of other programs that a call replaces or deletes, as text; empty if
+    /// there are none.
+    [[nodiscard]] std::string replaced_by_call(servers& at, const limited_key& limited) const;
+    [[nodiscard]] colimit::redis::key_tags tags() const {
+        return colimit::redis::key_tags{server.hash_tags};
+    }
 };
 
 /// The options of `check` and `peek`.

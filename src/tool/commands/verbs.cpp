@@ -137,6 +137,7 @@ struct block_options : key_call {
         if (time.count() == 0)
             throw std::runtime_error{"--for: nothing would be blocked (got " + length +
                                      ", expected 1us to 100 years); colimit reset lifts a block"};
+        instead_of_packed = "packed states cannot be blocked";
         return change(
             out, "blocked for " + length,
             [&](colimit::limiter& l, const limited_key& k) -> result {

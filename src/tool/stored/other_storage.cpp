@@ -10,6 +10,7 @@
 #include <tool/stored/key_name.hpp>
 #include <tool/stored/other_storage.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -40,7 +41,7 @@ namespace redis = colimit::redis;
 } // namespace
 
 void require_no_other_storage(servers& at, const limited_key& limited, std::string_view prefix,
-                              const redis::key_tags& tags) {
+                              const redis::key_tags& tags, std::string_view expected) {
     const auto& policy = *colimit::detail::access::data(limited.limit);
     const auto name = std::string{limited.limit.name()};
     std::string state;
@@ -54,9 +55,29 @@ void require_no_other_storage(servers& at, const limited_key& limited, std::stri
     } else if (!policy.compiled.has_bare_keys && !has_any(at, {state}) &&
                has_packed_states(at, policy, prefix, tags)) {
         throw std::runtime_error{"--rule: the states of policy " + name +
-                                 " are packed on this server (expected --policies with the "
-                                 "document of the service, or --packed)"};
+                                 " are packed on this server (" + std::string{expected} + ')'};
     }
+}
+
+void require_no_other_mode(servers& at, const limited_key& limited, std::string_view prefix,
+                           const redis::key_tags& tags, bool is_multi) {
+    const auto& policy = colimit::detail::access::data(limited.limit)->compiled;
+    if (policy.packed || policy.has_bare_keys)
+        return;
+    const auto names_of = [&](bool of_multi) {
+        words names;
+        for (const auto& p : places_of(limited.limit, limited.key, prefix, tags, of_multi))
+            names.push_back(p.redis_key);
+        return names;
+    };
+    const auto own = names_of(is_multi);
+    auto others = names_of(!is_multi);
+    std::erase_if(others, [&](const auto& name) { return std::ranges::count(own, name) != 0; });
+    if (!others.empty() && has_any(at, others) && !has_any(at, own))
+        throw std::runtime_error{
+            "--mode: the state of " + shown(limited.key) + " under policy " +
+            std::string{limited.limit.name()} + " is that of another mode " +
+            (is_multi ? "(got multi, expected script or function)" : "(expected multi)")};
 }
 
 } // namespace tool
