@@ -27,12 +27,6 @@ constexpr std::size_t slack = 5;
 /// The server hears nothing on a connection. (One that is reset leaves nothing in the system.)
 constexpr auto before_handshake = fault{.kind = fault_kind::reset, .way = way::to_server};
 
-/// Messages that are not long are cut at one of so many bytes, COLIMIT_CUT_STEP or 1.
-[[nodiscard]] std::size_t cut_step() {
-    static const auto step = test::asked_number("COLIMIT_CUT_STEP", 1);
-    return static_cast<std::size_t>(step);
-}
-
 [[nodiscard]] config settings(const std::string& server, fault_kind kind, const cut_options& o) {
     auto made = config{};
     made.server = server;
@@ -47,9 +41,15 @@ constexpr auto before_handshake = fault{.kind = fault_kind::reset, .way = way::t
 
 } // namespace
 
+std::size_t step_of(std::size_t trials) {
+    constexpr std::size_t enough = 100; // to see all that may become of a call
+    static const auto asked = test::asked_number("COLIMIT_CUT_STEP", 1);
+    return std::clamp<std::size_t>(trials / enough, 1, static_cast<std::size_t>(asked));
+}
+
 std::vector<std::size_t> cuts_of(std::size_t size, const long_message& l) {
-    const auto cut =
-        size > l.size ? l : long_message{.size = 0, .head = 4, .tail = 4, .step = cut_step()};
+    const auto at_each_byte = long_message{.size = 0, .head = 0, .tail = 0, .step = 1};
+    const auto& cut = size > l.size ? l : at_each_byte;
     auto all = std::vector<std::size_t>{};
     for (std::size_t byte = 0; byte <= size + slack; ++byte)
         if (byte < cut.head || byte + cut.tail > size || byte % cut.step == 0)
@@ -64,6 +64,7 @@ std::vector<fault> every_cut(fault_kind kind, const traffic& seen, std::size_t m
         for (const auto byte :
              cuts_of(seen.messages[static_cast<std::size_t>(w)].at(message).size(), l))
             all.push_back({.kind = kind, .way = w, .message = message, .byte = byte});
+    thin_out(all);
     return all;
 }
 

@@ -25,10 +25,20 @@ struct long_message {
     std::size_t tail;
     std::size_t step;
 };
-/// A message that has the script is long, all others are cut at each byte, or at fewer if
-/// COLIMIT_CUT_STEP says so.
+/// A message that has the script is long, all others are cut at each byte.
 inline constexpr auto with_script =
     long_message{.size = 4096, .head = 64, .tail = 16, .step = 1'499};
+
+/// Returns N if one of N trials in a row is run: COLIMIT_CUT_STEP or 1, and less in a short row.
+[[nodiscard]] std::size_t step_of(std::size_t trials);
+
+/// Leaves one of `step_of` trials, and the last one: the fault comes after everything.
+template<class Trial>
+void thin_out(std::vector<Trial>& row) {
+    const auto step = step_of(row.size());
+    auto left = row.size();
+    std::erase_if(row, [&](const Trial&) { return --left % step != 0; });
+}
 
 /// Returns where a message is cut, also behind its last byte: another one like it may be longer
 /// than the one that was measured.
@@ -36,7 +46,7 @@ inline constexpr auto with_script =
 [[nodiscard]] std::vector<std::size_t> cuts_of(std::size_t size,
                                                const long_message& l = with_script);
 
-/// Returns all cuts of a command and of its reply.
+/// Returns the cuts of a command and of its reply.
 /// @param seen on a connection without a fault
 /// @param message their number, which is the same each way
 [[nodiscard]] std::vector<fault> every_cut(fault_kind kind, const traffic& seen,

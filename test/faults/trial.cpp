@@ -29,7 +29,7 @@ using steady = std::chrono::steady_clock;
     auto made = config{};
     made.server = server;
     made.advanced.mode = c.mode;
-    made.timeout = 10s;
+    made.timeout = patience;
     made.advanced.ping_interval = 0ms; // only what the test asks for is sent
     made.advanced.connect_timeout = 10s;
     errors_come_through(made);
