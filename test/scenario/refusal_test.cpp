@@ -94,4 +94,26 @@ BOOST_AUTO_TEST_CASE(a_user_of_the_module_alone_hears_what_slots_need) {
     BOOST_TEST(server.calls_of("colimit.check") != 0);
 }
 
+/// The handshake finds the module, and does not look for the library that slots need.
+BOOST_AUTO_TEST_CASE(slots_without_the_function_library_beside_the_module_fail_and_nothing_else) {
+    const auto places = policy{"places", gcra(1'000, 1h), concurrent(1).lease(1h)};
+    auto server = fake_redis{net};
+    server.has_module = true;
+    auto l =
+        live{context, server.url(), [](config& c) { c.advanced.mode = execution_mode::function; }};
+    run([&]() -> asio::awaitable<void> {
+        for (auto i = 0; i < 3; ++i) {
+            auto [ec, got] =
+                co_await l.limiter.acquire("k", places, asio::as_tuple(asio::deferred));
+            BOOST_TEST((ec == errc::invalid_config), ec.message());
+            const auto problem = test::last_of(l.limiter);
+            BOOST_TEST(problem.text.find("lacks the function library") != std::string::npos,
+                       problem.text);
+            const auto d = co_await l.limiter.allow("k", rules);
+            BOOST_TEST(d.allowed());
+        }
+    });
+    BOOST_TEST(server.connections() == 1);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -186,10 +186,7 @@ bool session::record_time(std::optional<std::int64_t> time, std::int64_t now) {
 /// Reports an error reply, with what to do if the reply does not say it.
 void session::report_refusal(const reply_error& meaning, std::string_view text) {
     if (meaning.recovery == recovery::leave_unloaded)
-        return report(meaning.code,
-                      "the server lacks the function library " + std::string{function_library} +
-                          ": load share/colimit/colimit.lua with FUNCTION LOAD; it replied:",
-                      text);
+        return report(meaning.code, missing_library(), text);
     if (authenticated_ && settings_.command == script_command::fcall &&
         text.starts_with("ERR unknown command"))
         return report(meaning.code,

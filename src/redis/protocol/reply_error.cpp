@@ -4,6 +4,7 @@
 // outcome is unknown.
 
 #include <redis/protocol/reply_error.hpp>
+#include <redis/protocol/script.hpp>
 
 #include <algorithm>
 #include <array>
@@ -124,6 +125,11 @@ bool is_about_key_elsewhere(std::string_view text) noexcept {
 bool follows_from_errors(std::string_view text) noexcept {
     return text.starts_with("ERR EXEC without MULTI") ||
            (text.starts_with("EXECABORT ") && error_of_exec(text).empty());
+}
+
+std::string missing_library() {
+    return "the server lacks the function library " + std::string{function_library} +
+           ": load share/colimit/colimit.lua with FUNCTION LOAD; it replied:";
 }
 
 bool is_key_denial(std::string_view text) noexcept {

@@ -8,6 +8,7 @@
 #include <colimit/error.hpp>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace colimit::redis {
@@ -39,6 +40,9 @@ struct reply_error {
 
 /// @param text the error line without its mark, such as `NOSCRIPT No matching script.`
 [[nodiscard]] reply_error classify(std::string_view text) noexcept;
+
+/// Returns what to say of a server without the function library, before its reply.
+[[nodiscard]] std::string missing_library();
 
 /// Returns whether a node of a cluster has executed nothing, as another one serves, or may serve,
 /// the keys, or as they cannot be served now.

@@ -6,6 +6,8 @@
 #include <redis/script/script_queue.hpp>
 
 #include <iterator>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -147,7 +149,9 @@ recovery script_queue::fail_head(std::string_view text) {
         meaning.code = errc::outcome_unknown;
     if (meaning.code == errc::wrong_node && try_divide_head(text))
         return recovery::keep;
-    if (meaning.recovery == recovery::leave_unloaded) {
+    // With the module the next handshake would not look for the library: the batch fails.
+    const auto lacks_library = meaning.recovery == recovery::leave_unloaded;
+    if (lacks_library && !module_.is_used()) {
         return_head();
         return recovery::leave_unloaded;
     }
@@ -161,9 +165,11 @@ recovery script_queue::fail_head(std::string_view text) {
         return_head();
         return recovery::leave_read_only;
     }
+    const auto what = lacks_library ? missing_library() : std::string{};
     report({.code = meaning.code,
             .phase = phase::script,
-            .text = text,
+            .text = lacks_library ? what : text,
+            .received = lacks_library ? text : std::string_view{},
             .policy = b.policy()->fingerprint});
     if (meaning.code == errc::outcome_unknown && b.has_ids() &&
         !std::exchange(b.sending.was_repeated, true)) {
@@ -176,7 +182,7 @@ recovery script_queue::fail_head(std::string_view text) {
     else
         end_unserved(b, meaning.code);
     retire(in_flight_, in_flight_.begin());
-    return meaning.recovery;
+    return lacks_library ? recovery::keep : meaning.recovery;
 }
 
 } // namespace colimit::redis
