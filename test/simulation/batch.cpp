@@ -119,6 +119,8 @@ class twin {
             throw violation{"a server's reply has another header: " + *found_.back()};
         told_granted_ = std::stoll(words[3]);
         statuses_ = words[4];
+        if (statuses_.find_first_not_of("-.re") != std::string::npos)
+            throw violation{"a server's reply has another status: " + statuses_};
         for (std::size_t k = 0; k < batch_.states.size(); ++k)
             if (is_refused(k) && !on_.is_read_only)
                 throw violation{"a server's error: " + *found_[k]};

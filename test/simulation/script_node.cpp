@@ -143,9 +143,8 @@ void script_node::run_checks(session& of, const redis::script* script, words com
                              std::string& out) {
     auto count = std::size_t{0};
     std::from_chars(command[1].data(), command[1].data() + command[1].size(), count);
-    const auto is_asking = std::exchange(of.is_asking, false);
     if (count != 0)
-        if (const auto error = refusal_of_cluster(command.subspan(2, count), is_asking);
+        if (const auto error = refusal_of_cluster(command.subspan(2, count), of.is_asking);
             !error.empty())
             return append_error(out, error);
     apply_writes(os().now());

@@ -121,7 +121,10 @@ void server::execute_all(connection& from) {
         command.clear();
         for (const auto& n : s.decoder.nodes().subspan(1))
             command.push_back(s.decoder.text(n, bytes));
+        const auto was_asking = s.is_asking;
         elapsed_ += slowness_ * execute(s, command, out);
+        if (was_asking) // by the command before this one, whichever this is
+            s.is_asking = false;
         bytes.remove_prefix(s.decoder.consumed());
         s.decoder.next();
     }
