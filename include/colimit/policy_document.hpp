@@ -102,7 +102,7 @@ class policy_document {
 ///
 /// | field | meaning |
 /// |---|---|
-/// | `version` | a whole number from 1; changes count up |
+/// | `version` | a whole number from 1, which counts changes; of a file it may be lower again |
 /// | `trusted_proxies` | their number or networks, see `http::trusted_proxies` (default: none) |
 /// | `proxy_field` | `X-Forwarded-For` or `Forwarded`: the one that they write (default: either) |
 /// | `ipv6_prefix` | the bits of an IPv6 address that identify a client, 1 to 128 (default: 64) |

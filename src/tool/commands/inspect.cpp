@@ -191,7 +191,7 @@ struct inspect_options {
                     place_text(f, at.time(at.of(f.where.redis_key)));
         if (result.found.empty())
             text = (result.is_complete ? "nothing is stored for " : "nothing was found for ") +
-                   shown(own) + " with " + server.place_text() +
+                   shown(own) + " with " + server.place_text(server.prefix) +
                    ", under any policy; keys with more parts, such as " + shown(own) +
                    ";route=PATH, are others and were not searched\n";
         if (!result.is_complete)

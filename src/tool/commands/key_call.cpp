@@ -101,6 +101,10 @@ std::string key_call::key_text(const limited_key& limited) const {
 
 void key_call::check_place(servers& at, const limited_key& limited) const {
     const auto is_multi = server.mode == "multi";
+    if (colimit::detail::access::options(limited.limit).has_prefix)
+        refuse_given(server.prefix_option, "no effect: policy " +
+                                               std::string{limited.limit.name()} +
+                                               " of the document has a prefix of its own");
     if (!what.rules.empty() && !is_multi)
         require_no_other_storage(at, limited, server.prefix, tags(), instead_of_packed);
     require_no_other_mode(at, limited, server.prefix, tags(), is_multi);
@@ -182,12 +186,12 @@ std::string key_call::nothing_used(const limited_key& limited, const colimit::de
                                    const colimit::decision& after) const {
     if (!is_same(before, after))
         return "";
-    const auto& options = colimit::detail::access::options(limited.limit);
-    const auto is_packed = options.storage == colimit::storage::shared_hash;
+    const auto& data = *colimit::detail::access::data(limited.limit);
+    const auto is_packed = data.options.storage == colimit::storage::shared_hash;
     const auto is_blocked = !after.allowed() && after.reason == colimit::denial_reason::block;
     return "nothing was used" + std::string{is_blocked ? "" : " or blocked"} + " for " +
            shown(limited.key) + " under policy " + std::string{limited.limit.name()} + " (" +
-           server.place_text() + ", mode " + server.mode +
+           server.place_text(data.prefix(server.prefix)) + ", mode " + server.mode +
            (is_packed ? ", packed" : ", not packed") + "), so nothing is changed" +
            (is_blocked ? "; it is blocked, and colimit reset lifts that" : "");
 }

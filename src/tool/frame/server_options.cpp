@@ -98,10 +98,11 @@ void server_options::declare(CLI::App& app, bool is_required) {
         if (const auto problem = address_of_variable()(server); !problem.empty())
             throw CLI::ValidationError("COLIMIT_SERVER", problem);
     });
-    of_servers.push_back(
+    prefix_option =
         app.add_option("--prefix", prefix, "The first part of all keys, as in config::prefix")
             ->type_name("NAME")
-            ->capture_default_str());
+            ->capture_default_str();
+    of_servers.push_back(prefix_option);
     app.add_option("--timeout", timeout, "The longest time to wait for the server, in seconds")
         ->type_name("SECONDS")
         ->check(number_between(0.001, 1800))
@@ -148,8 +149,8 @@ void server_options::declare_calls(CLI::App& app) {
     of_servers.insert(of_servers.end(), of_calls.begin(), of_calls.end());
 }
 
-std::string server_options::place_text() const {
-    return "prefix " + prefix + ", " + counted(hash_tags, "tag") + ", database " +
+std::string server_options::place_text(std::string_view key_prefix) const {
+    return "prefix " + std::string{key_prefix} + ", " + counted(hash_tags, "tag") + ", database " +
            std::to_string(colimit::redis::parse_address(server).database);
 }
 

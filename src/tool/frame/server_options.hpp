@@ -33,6 +33,7 @@ struct server_options {
     double timeout = 5; ///< seconds
     bool is_verbose = false;
     colimit::tls_options tls;
+    const CLI::Option* prefix_option = nullptr;
     std::vector<const CLI::Option*> of_servers; ///< those that `memory:` ignores
     std::vector<const CLI::Option*> of_calls;   ///< of these, those of how calls are executed
 
@@ -43,8 +44,8 @@ struct server_options {
     void declare_tags(CLI::App& app);
     /// Declares the options of how a limiter executes calls.
     void declare_calls(CLI::App& app);
-    /// Returns where keys are searched: `prefix colimit, 64 tags, database 0`.
-    [[nodiscard]] std::string place_text() const;
+    /// Returns where keys with this prefix are searched: `prefix colimit, 64 tags, database 0`.
+    [[nodiscard]] std::string place_text(std::string_view key_prefix) const;
 
     /// Returns a configuration in which calls end with errors, not with decisions of a failure
     /// mode.

@@ -121,10 +121,12 @@ ranked ranking::line_of(const sample& s, std::int64_t now) const {
         line.is_denied = line.left == 0;
         return line;
     }
-    if (rules.has_slots) // the value has the other rules only
-        return line;
-    if (rules.has_log || rules.has_distinct) { // their facts are not in the value
-        line.limit = rules.limits[0].capacity;
+    // Of logs, distinct members and holders the value has nothing, so it can tell only that a block
+    // or another rule denies.
+    const auto has_all = !rules.has_slots && !rules.has_log && !rules.has_distinct;
+    if (!has_all && s.value.empty()) {
+        if (!rules.has_slots)
+            line.limit = rules.limits[0].capacity;
         return line;
     }
     auto state = colimit::core::decode_value(rules, s.value);
@@ -133,9 +135,10 @@ ranked ranking::line_of(const sample& s, std::int64_t now) const {
     request.now = now;
     colimit::decision d;
     (void)core::evaluate(rules, state, request, d);
-    line.left = d.remaining;
-    line.limit = d.limit;
     line.is_denied = !d.allowed();
+    if (has_all || line.is_denied)
+        line.left = d.remaining;
+    line.limit = d.limit != 0 ? d.limit : rules.limits[0].capacity; // a block has none
     return line;
 }
 
