@@ -155,7 +155,8 @@ BOOST_AUTO_TEST_CASE(a_cached_denial_takes_300_bytes) {
     auto cache = detail::deny_cache{entries, 3'600'000'000, read_clock};
     for (std::size_t i = 0; i < 4 * entries; ++i) {
         auto op = test::fake_operation{};
-        (void)cache.try_decide(op, digest_of(i, rules), *detail::access::data(rules));
+        op.key_digest = digest_of(i, rules);
+        (void)cache.try_decide(op, *detail::access::data(rules));
         op.sent_at = read_clock();
         op.result.outcome = outcome::denied;
         op.result.retry_after = 1h;
@@ -175,7 +176,8 @@ BOOST_AUTO_TEST_CASE(a_lease_takes_300_bytes) {
     for (std::size_t i = 0; i < 4 * entries; ++i) {
         auto op = test::fake_operation{};
         op.kind = detail::call_kind::one;
-        (void)table.try_decide(op, digest_of(i, leased), *detail::access::data(leased));
+        op.key_digest = digest_of(i, leased);
+        (void)table.try_decide(op, *detail::access::data(leased));
         op.fallback.policy = detail::access::data(leased);
         if (op.lease.is_known)
             table.ask(op, *detail::access::data(leased));
