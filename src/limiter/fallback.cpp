@@ -140,8 +140,12 @@ void fallback::answer(operation& op) noexcept {
         return;
     if (op.fallback.mode == failure_mode::local) {
         try {
-            if (!answer_here(op))
-                return;
+            if (!op.checks.empty())
+                answer_together(op);
+            else if (!op.fallback.policy->filter)
+                answer_single(op);
+            else if (!answer_seen(op))
+                return; // there is no room for another filter
         } catch (const std::bad_alloc&) {
             return; // the error stands
         }
@@ -164,16 +168,6 @@ void fallback::decide_statically(operation& op) const noexcept {
     op.result = core::most_restrictive(op.checks, &check_item::result);
 }
 
-bool fallback::answer_here(operation& op) {
-    if (op.checks.empty() && op.fallback.policy->filter)
-        return answer_seen(op);
-    if (!op.checks.empty())
-        answer_together(op);
-    else
-        answer_single(op);
-    return true;
-}
-
 void fallback::answer_single(operation& op) {
     auto request = op.request;
     request.now = time_of(request);
@@ -194,7 +188,7 @@ void fallback::answer_alone(const policy_data& whole, std::string_view key,
 bool fallback::answer_seen(operation& op) {
     const auto seen = filters_.decide(op.request.verb, bytes_of(op.key_digest), *op.fallback.policy,
                                       time_of(op.request));
-    if (!seen) // there is no room for another filter
+    if (!seen)
         return false;
     op.result = {};
     op.result.outcome = *seen ? outcome::denied : outcome::allowed;

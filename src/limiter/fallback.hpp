@@ -62,7 +62,6 @@ class fallback {
     [[nodiscard]] bool is_scaled(const policy_data& p) const noexcept;
     [[nodiscard]] const policy& scaled_of(const policy_data& whole);
     /// Returns false if the error stands.
-    [[nodiscard]] bool answer_here(operation& op);
     [[nodiscard]] bool answer_seen(operation& op);
     void answer_single(operation& op);
     void answer_together(operation& op);
