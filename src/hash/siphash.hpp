@@ -27,7 +27,7 @@ class siphash {
           v2_(0x6c7967656e657261 ^ secret.low), v3_(0x7465646279746573 ^ secret.high) {}
 
     /// Adds eight bytes of the message, as a little-endian number.
-    constexpr void add(std::uint64_t word) noexcept {
+    [[gnu::always_inline]] constexpr void add(std::uint64_t word) noexcept {
         v3_ ^= word;
         rounds<Compressions>();
         v0_ ^= word;

@@ -135,14 +135,11 @@ std::uint32_t keyed_calls::add(const detail::call_request& request, const detail
                                std::string_view member, std::uint32_t lease_calls) {
     const auto group = group_of_tag(tags_, p, tags_.of(key, hash));
     const auto family_at = make_name(prefix, p, key, group);
-    const auto made = insert({.cost = request.cost,
-                              .at_least = request.at_least,
-                              .lease_calls = lease_calls,
-                              .verb = request.verb},
+    const auto made = insert(request,
                              {.hash = hash,
                               .group = static_cast<std::uint16_t>(group),
                               .family_at = static_cast<std::uint16_t>(family_at)},
-                             member);
+                             member, lease_calls);
     if (has_ids_) { // the end of the name of its record, and the digests that this has
         const auto name = detail::hex_of(detail::record_digest(key, request.id));
         const auto digests = detail::digests_of(*policy_, request);
@@ -155,7 +152,8 @@ std::uint32_t keyed_calls::add(const detail::call_request& request, const detail
 
 /// Appends a call for the key whose name is in scratch_.
 /// @param key has its hash, its group and the position of its families
-std::uint32_t keyed_calls::insert(script_call c, const entry& key, std::string_view member) {
+std::uint32_t keyed_calls::insert(const detail::call_request& request, const entry& key,
+                                  std::string_view member, std::uint32_t lease_calls) {
     make_room(member.size());
     auto& at = index_[position_of(
         key.hash, [this](const entry& e) { return !has_ids_ && key_bytes(e) == scratch_; })];
@@ -174,18 +172,21 @@ std::uint32_t keyed_calls::insert(script_call c, const entry& key, std::string_v
     }
     auto& e = entries_[at];
     const auto made = static_cast<std::uint32_t>(calls_.size());
-    c.op = nullptr;
-    c.member_offset = static_cast<std::uint32_t>(members_.size());
-    c.member_size = static_cast<std::uint32_t>(member.size());
-    c.entry = at;
-    c.next = none;
-    c.lease_calls = std::min(c.lease_calls, most_lease_calls - e.lease_calls);
-    calls_.push_back(c);
+    lease_calls = std::min(lease_calls, most_lease_calls - e.lease_calls);
+    calls_.push_back({.op = nullptr,
+                      .cost = request.cost,
+                      .at_least = request.at_least,
+                      .member_offset = static_cast<std::uint32_t>(members_.size()),
+                      .member_size = static_cast<std::uint32_t>(member.size()),
+                      .entry = at,
+                      .next = none,
+                      .lease_calls = lease_calls,
+                      .verb = request.verb});
     members_.append(member);
     (e.first_call == none ? e.first_call : calls_[e.last_call].next) = made;
     e.last_call = made;
     ++e.live;
-    e.lease_calls += c.lease_calls;
+    e.lease_calls += lease_calls;
     return made;
 }
 
@@ -195,7 +196,7 @@ void keyed_calls::adopt(keyed_calls& from, script_call& c) {
     if (entries_.empty())
         naming_ = from.naming_;
     scratch_.assign(from.key_bytes(e));
-    const auto made = insert(c, e, from.member_of(c));
+    const auto made = insert(c.at(detail::store_clock), e, from.member_of(c), c.lease_calls);
     if (has_ids_)
         ids_.append(from.id_of(c.entry));
     from.withdraw(c);

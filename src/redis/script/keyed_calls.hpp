@@ -24,13 +24,13 @@ namespace colimit::redis {
 /// Has the numbers of its request, as it is decided also if its caller withdraws it after it was
 /// sent: calls after it depend on that.
 struct script_call {
-    detail::operation* op = nullptr; ///< null: withdrawn by its caller
+    detail::operation* op; ///< null: withdrawn by its caller
     std::int64_t cost;
     std::int64_t at_least;
-    std::uint32_t member_offset = 0;
-    std::uint32_t member_size = 0;
-    std::uint32_t entry = 0;
-    std::uint32_t next = 0;    ///< on the same key
+    std::uint32_t member_offset;
+    std::uint32_t member_size;
+    std::uint32_t entry;
+    std::uint32_t next;        ///< on the same key
     std::uint32_t lease_calls; ///< additional identical calls, taken as a lease
     detail::verb verb;
     bool withdrawn = false; ///< before it was encoded, so it is not sent
@@ -156,7 +156,8 @@ class keyed_calls : public batch_of<script_call> {
     void make_index(std::size_t size);
     [[nodiscard]] std::size_t make_name(std::string_view prefix, const detail::policy_data& p,
                                         std::string_view key, std::size_t group);
-    std::uint32_t insert(script_call c, const entry& key, std::string_view member);
+    std::uint32_t insert(const detail::call_request& request, const entry& key,
+                         std::string_view member, std::uint32_t lease_calls);
 
     key_tags tags_;
     policy_pointer policy_;
