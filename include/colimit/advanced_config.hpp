@@ -175,7 +175,7 @@ struct advanced_config {
     /// 16,777,216. One more completes with `errc::too_many_in_flight`. The limiter's own calls,
     /// which renew and release slots and give reservations back, may be as many again. The default
     /// is far above the number of calls that a server decides within one timeout. A call with a
-    /// short key takes about 1.2 KiB while it waits to be sent; one that shares no request with
+    /// short key takes about 1.1 KiB while it waits to be sent; one that shares no request with
     /// others, as it is an `allow_all` or has a time of its own, 2 to 5 KiB. About 1 KiB of that is
     /// kept for later calls.
     std::size_t max_in_flight = 65'536;

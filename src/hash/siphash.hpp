@@ -8,6 +8,7 @@
 #pragma once
 
 #include <base/bytes.hpp>
+#include <colimit/detail/digest.hpp>
 
 #include <bit>
 #include <cstddef>
@@ -15,13 +16,6 @@
 #include <string_view>
 
 namespace colimit::hash {
-
-struct digest {
-    std::uint64_t low = 0;
-    std::uint64_t high = 0;
-
-    friend bool operator==(const digest&, const digest&) = default;
-};
 
 /// `Compressions` rounds for each 8 bytes and `Finalizations` rounds at the end: 2 and 4 in the
 /// paper; 1 and 3 are usual for hash tables, at two thirds of the time.
@@ -33,7 +27,7 @@ class siphash {
           v2_(0x6c7967656e657261 ^ secret.low), v3_(0x7465646279746573 ^ secret.high) {}
 
     /// Adds eight bytes of the message, as a little-endian number.
-    constexpr void add(std::uint64_t word) noexcept {
+    [[gnu::always_inline]] constexpr void add(std::uint64_t word) noexcept {
         v3_ ^= word;
         rounds<Compressions>();
         v0_ ^= word;

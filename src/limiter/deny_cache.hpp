@@ -47,22 +47,21 @@ class deny_cache {
 
     /// Called before a call: returns true if the cache decides it, in `op.result`. Removes entries
     /// that the call invalidates.
-    [[nodiscard]] bool try_decide(operation& op, const hash::digest& key,
-                                  const policy_data& p) noexcept;
+    [[nodiscard]] bool try_decide(operation& op, const policy_data& p) noexcept;
 
     /// Called before a check of `allow_all`, which always goes to the store: removes a denial under
     /// other rules.
-    [[nodiscard]] deny_cache_position begin_check(const hash::digest& key, const policy_data& p,
-                                                  const check_options& options) noexcept;
+    [[nodiscard]] deny_cache_note begin_check(const hash::digest& key, const policy_data& p,
+                                              const check_options& options) noexcept;
 
     /// Called when a call has ended, with a reply or with an error.
     /// @param replied_at when it ended
     void note(const operation& op, std::int64_t replied_at) noexcept;
 
     /// Like `note`, for a check of `op`, which is an `allow_all`.
-    /// @param at from `begin_check`
-    void note_check(const operation& op, const check_item& c, const deny_cache_position& at,
-                    std::int64_t replied_at) noexcept;
+    /// @param begun from `begin_check`
+    void note_check(const operation& op, const check_item& c, const hash::digest& key,
+                    const deny_cache_note& begun, std::int64_t replied_at) noexcept;
 
     /// Returns the number of denials in the table, including expired ones.
     [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
@@ -90,6 +89,8 @@ class deny_cache {
     };
     /// The end of a call about a key.
     struct reply_event {
+        const hash::digest& key;
+        const deny_cache_note& begun;
         bool may_change;  ///< the call may change the key, if it ended with an error
         bool may_replace; ///< as a denial, it may replace the entry
         bool may_be_kept; ///< as a denial, it may become a new entry
@@ -100,18 +101,17 @@ class deny_cache {
         const decision& result;
     };
 
-    [[nodiscard]] denial* find(const deny_cache_position& at) noexcept {
-        return table_.find(at.low, at.high);
+    [[nodiscard]] denial* find(const hash::digest& key) noexcept {
+        return table_.find(key.low, key.high);
     }
-    [[nodiscard]] std::uint32_t& changes_of(const deny_cache_position& at) noexcept {
-        return changes_[static_cast<std::size_t>(at.low >> 54U)];
+    [[nodiscard]] std::uint32_t& changes_of(const hash::digest& key) noexcept {
+        return changes_[static_cast<std::size_t>(key.low >> 54U)];
     }
-    void on_reply(const deny_cache_position& at, const reply_event& e) noexcept;
-    [[nodiscard]] bool is_denial(const deny_cache_position& at, const reply_event& e) noexcept;
-    [[nodiscard]] static bool is_same_instant(const denial& d, const deny_cache_position& at,
-                                              const reply_event& e) noexcept;
+    void on_reply(const reply_event& e) noexcept;
+    [[nodiscard]] bool is_denial(const reply_event& e) noexcept;
+    [[nodiscard]] static bool is_same_instant(const denial& d, const reply_event& e) noexcept;
     [[nodiscard]] std::int64_t end_of(const reply_event& e) const noexcept;
-    void insert(const deny_cache_position& at, const reply_event& e);
+    void insert(const reply_event& e);
 
     clock now_;
     std::int64_t max_age_;

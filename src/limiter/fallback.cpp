@@ -19,15 +19,7 @@ namespace colimit::detail {
 
 namespace {
 
-[[nodiscard]] std::array<std::uint64_t, 2> digest_of(const policy_data& p, std::string_view key) {
-    const auto made = p.digest(key);
-    return {made.low, made.high};
-}
-
 /// Returns a digest as a key.
-[[nodiscard]] std::string_view bytes_of(const std::array<std::uint64_t, 2>& d) noexcept {
-    return {reinterpret_cast<const char*>(d.data()), sizeof d}; // NOLINT: any bytes are a key
-}
 [[nodiscard]] std::string_view bytes_of(const hash::digest& d) noexcept {
     static_assert(sizeof(hash::digest) == 2 * sizeof(std::uint64_t));
     return {reinterpret_cast<const char*>(&d), sizeof d}; // NOLINT: any bytes are a key
@@ -112,17 +104,13 @@ memory::store& fallback::store() {
     return *store_;
 }
 
-void fallback::keep(operation& op, failure_mode mode, const hash::digest& key,
-                    const policy_pointer& policy) {
-    op.fallback.mode = mode;
-    if (mode == failure_mode::error)
+void fallback::keep(operation& op, const policy_pointer& policy) const {
+    op.fallback.mode = mode_for(op, *policy);
+    if (op.fallback.mode == failure_mode::error)
         return;
     op.fallback.policy = policy;
-    if (mode != failure_mode::local)
-        return;
-    op.fallback.key = {key.low, key.high};
-    if (policy->compiled.has_distinct)
-        op.fallback.member = digest_of(*policy, op.request.member);
+    if (op.fallback.mode == failure_mode::local && policy->compiled.has_distinct)
+        op.fallback.member = policy->digest(op.request.member);
 }
 
 void fallback::keep_checks(operation& op, bool always) const {
@@ -152,8 +140,12 @@ void fallback::answer(operation& op) noexcept {
         return;
     if (op.fallback.mode == failure_mode::local) {
         try {
-            if (!answer_here(op))
-                return;
+            if (!op.checks.empty())
+                answer_together(op);
+            else if (!op.fallback.policy->filter)
+                answer_single(op);
+            else if (!answer_seen(op))
+                return; // there is no room for another filter
         } catch (const std::bad_alloc&) {
             return; // the error stands
         }
@@ -176,21 +168,11 @@ void fallback::decide_statically(operation& op) const noexcept {
     op.result = core::most_restrictive(op.checks, &check_item::result);
 }
 
-bool fallback::answer_here(operation& op) {
-    if (op.checks.empty() && op.fallback.policy->filter)
-        return answer_seen(op);
-    if (!op.checks.empty())
-        answer_together(op);
-    else
-        answer_single(op);
-    return true;
-}
-
 void fallback::answer_single(operation& op) {
     auto request = op.request;
     request.now = time_of(request);
     request.member = request.has_member ? bytes_of(op.fallback.member) : "";
-    answer_alone(*op.fallback.policy, bytes_of(op.fallback.key), request, op.result);
+    answer_alone(*op.fallback.policy, bytes_of(op.key_digest), request, op.result);
 }
 
 void fallback::answer_alone(const policy_data& whole, std::string_view key,
@@ -204,9 +186,9 @@ void fallback::answer_alone(const policy_data& whole, std::string_view key,
 }
 
 bool fallback::answer_seen(operation& op) {
-    const auto seen = filters_.decide(op.request.verb, bytes_of(op.fallback.key),
-                                      *op.fallback.policy, time_of(op.request));
-    if (!seen) // there is no room for another filter
+    const auto seen = filters_.decide(op.request.verb, bytes_of(op.key_digest), *op.fallback.policy,
+                                      time_of(op.request));
+    if (!seen)
         return false;
     op.result = {};
     op.result.outcome = *seen ? outcome::denied : outcome::allowed;
@@ -275,7 +257,7 @@ void fallback::unreserve(const reservation& entry, std::int64_t cost,
                          const decision& reserved) noexcept {
     try {
         auto nobody = decision{};
-        answer_alone(*entry.policy, bytes_of(digest_of(*entry.policy, entry.key)),
+        answer_alone(*entry.policy, bytes_of(entry.policy->digest(entry.key)),
                      {.verb = verb::unreserve,
                       .cost = cost,
                       .at_least = core::recovers_at(reserved),

@@ -2,7 +2,7 @@
 //
 // The failure modes: decisions instead of a server that does not reply.
 //
-//   start of a call -> keep: digests of key and member, the policy, the mode
+//   start of a call -> keep: the digest of the member, the policy, the mode
 //   its error       -> answer: the store in this process, or a fixed decision
 //
 // When a call fails, its arguments are not valid any more, so each call keeps what the local store
@@ -20,7 +20,6 @@
 #include <memory/store.hpp>
 #include <policy/policy_data.hpp>
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -38,13 +37,9 @@ class fallback {
     /// Returns whether failure modes apply to this error: see failure_mode.
     [[nodiscard]] static bool may_decide(error_code why) noexcept;
 
-    /// Returns the mode of a single call.
-    [[nodiscard]] failure_mode mode_for(const operation& op, const policy_data& p) const noexcept;
-    /// Stores the data for the failure mode. Called before a call begins: its key and member are
-    /// valid only until then.
-    /// @param key read if the mode is `local`
-    static void keep(operation& op, failure_mode mode, const hash::digest& key,
-                     const policy_pointer& policy);
+    /// Stores the data for the failure mode. Called before a call begins: its member is valid only
+    /// until then.
+    void keep(operation& op, const policy_pointer& policy) const;
     /// Like `keep`, for `op.checks`, which have one mode: the strictest of their policies',
     /// without those in shadow mode unless all are.
     /// @param always even if the mode needs no data
@@ -58,16 +53,15 @@ class fallback {
     void unreserve(const reservation& entry, std::int64_t cost, const decision& reserved) noexcept;
 
   private:
-    using digest = std::array<std::uint64_t, 2>;
-
     [[nodiscard]] failure_mode mode_of(const policy_data& p) const noexcept {
         return p.options.has_failure_mode ? p.options.on_failure : mode_;
     }
+    /// Returns the mode of a single call.
+    [[nodiscard]] failure_mode mode_for(const operation& op, const policy_data& p) const noexcept;
     [[nodiscard]] memory::store& store();
     [[nodiscard]] bool is_scaled(const policy_data& p) const noexcept;
     [[nodiscard]] const policy& scaled_of(const policy_data& whole);
     /// Returns false if the error stands.
-    [[nodiscard]] bool answer_here(operation& op);
     [[nodiscard]] bool answer_seen(operation& op);
     void answer_single(operation& op);
     void answer_together(operation& op);

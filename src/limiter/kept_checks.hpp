@@ -22,7 +22,7 @@ class kept_checks final : public attachment {
     struct one {
         hash::digest key{};
         hash::digest member{};
-        deny_cache_position denied_at{};
+        deny_cache_note denial{};
     };
 
     [[nodiscard]] static std::unique_ptr<kept_checks> make(node_pool& pool, std::size_t count) {

@@ -89,7 +89,7 @@ key_queues::~key_queues() {
 
 key_queue& key_queues::queue_of(const waiter& w) {
     const auto& p = *w.policy;
-    const auto wanted = key_queue{p.digest(w.key), p.fingerprint};
+    const auto wanted = key_queue{w.op.key_digest, p.fingerprint};
     if (const auto found = queues_.find(wanted); found != queues_.end())
         return *found;
     return *queues_.insert(*std::make_unique<key_queue>(wanted.key, wanted.rules).release()).first;

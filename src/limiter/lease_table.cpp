@@ -42,10 +42,6 @@ constexpr double margin = 0.75;
 constexpr double memory_of_leases = 8;
 constexpr double memory_of_periods = 64;
 
-[[nodiscard]] lease_position position_of(const hash::digest& key) noexcept {
-    return {.low = key.low, .high = key.high};
-}
-
 /// Returns whether what was taken before the call must not be spent after it began.
 [[nodiscard]] bool ends_leases(verb v) noexcept {
     return v == verb::reset || v == verb::block;
@@ -74,12 +70,12 @@ lease_table::lease_table(std::size_t capacity, clock now) : now_(now), table_(ca
 
 /// Returns the entry of the key, or a new one that replaces the one that has been idle for the
 /// longest time; null if all of them hold tokens, or there is no memory.
-lease_table::entry* lease_table::find_or_make(const lease_position& at, const policy_data& p,
+lease_table::entry* lease_table::find_or_make(const hash::digest& key, const policy_data& p,
                                               std::int64_t now) noexcept {
-    if (auto* own = find(at); own != nullptr)
+    if (auto* own = find(key); own != nullptr)
         return own;
     try {
-        auto* made = table_.find_or_insert(at.low, at.high, [&](entry& other) {
+        auto* made = table_.find_or_insert(key.low, key.high, [&](entry& other) {
             lapse_ended(other, now);
             return other.held() == 0 ? other.began : set_table<entry>::stays;
         });
@@ -123,21 +119,19 @@ void lease_table::drop(entry& e) noexcept {
 }
 
 void lease_table::begin_other(verb v, const hash::digest& key, const policy_data& p) noexcept {
-    auto* e = find(position_of(key));
+    auto* e = find(key);
     if (e != nullptr && (ends_leases(v) || e->rules != p.fingerprint))
         drop(*e);
 }
 
-bool lease_table::try_decide(operation& op, const hash::digest& key,
-                             const policy_data& p) noexcept {
-    auto at = position_of(key);
+bool lease_table::try_decide(operation& op, const policy_data& p) noexcept {
     if (!may_be_leased(op, p)) {
         if (!core::traits_of(op.request.verb).only_asks)
-            begin_other(op.request.verb, key, p);
+            begin_other(op.request.verb, op.key_digest, p);
         return false;
     }
     const auto now = now_();
-    auto* e = find_or_make(at, p, now);
+    auto* e = find_or_make(op.key_digest, p, now);
     if (e == nullptr)
         return false;
     if (e->rules != p.fingerprint) { // another version of the policy
@@ -149,8 +143,7 @@ bool lease_table::try_decide(operation& op, const hash::digest& key,
     const auto left = e->held() - op.request.cost;
     if (left < 0 ||
         (!e->is_asking && left < e->granted / part_left && wanted(*e, p, op, now) > 0)) {
-        at.is_known = true;
-        op.lease = at;
+        op.lease = {.is_known = true};
         return false;
     }
     spend(*e, op, p, now);
@@ -203,15 +196,15 @@ std::int64_t lease_table::wanted(const entry& e, const policy_data& p, const ope
 }
 
 void lease_table::ask(operation& op, const policy_data& p) noexcept {
-    auto& at = op.lease;
-    auto* e = find(at);
+    auto& lease = op.lease;
+    auto* e = find(op.key_digest);
     if (e == nullptr || e->is_asking)
         return;
-    at.further_calls = static_cast<std::uint32_t>(wanted(*e, p, op, now_()));
-    if (at.further_calls == 0)
+    lease.further_calls = static_cast<std::uint32_t>(wanted(*e, p, op, now_()));
+    if (lease.further_calls == 0)
         return;
-    at.stamp = e->stamp;
-    at.is_asking = e->is_asking = true;
+    lease.stamp = e->stamp;
+    lease.is_asking = e->is_asking = true;
 }
 
 /// Holds the tokens of a lease.
@@ -242,18 +235,18 @@ void lease_table::report(entry& e, const policy_data& p, const decision& d, std:
 }
 
 void lease_table::note(operation& op, std::int64_t replied_at) noexcept {
-    auto& at = op.lease;
-    if (!at.is_known)
+    auto& lease = op.lease;
+    if (!lease.is_known)
         return;
     const auto& p = *op.fallback.policy;
-    auto* e = find(at);
-    const auto has_asked = std::exchange(at.is_asking, false);
-    const auto is_current = e != nullptr && has_asked && e->stamp == at.stamp;
+    auto* e = find(op.key_digest);
+    const auto has_asked = std::exchange(lease.is_asking, false);
+    const auto is_current = e != nullptr && has_asked && e->stamp == lease.stamp;
     if (is_current)
         e->is_asking = false;
     if (op.ec || op.result.source != decision_source::store)
         return;
-    const auto tokens = at.granted * op.request.cost;
+    const auto tokens = lease.granted * op.request.cost;
     if (e != nullptr && e->rules == p.fingerprint) {
         report(*e, p, op.result, tokens, op.sent_at, replied_at);
         if (op.result.reason == denial_reason::block)
@@ -271,11 +264,11 @@ void lease_table::note(operation& op, std::int64_t replied_at) noexcept {
 }
 
 bool lease_table::try_settle(operation& op, bool may_decide) noexcept {
-    auto& at = op.lease;
-    if (!at.is_known)
+    auto& lease = op.lease;
+    if (!lease.is_known)
         return false;
-    auto* e = find(at);
-    if (e != nullptr && std::exchange(at.is_asking, false) && e->stamp == at.stamp)
+    auto* e = find(op.key_digest);
+    if (e != nullptr && std::exchange(lease.is_asking, false) && e->stamp == lease.stamp)
         e->is_asking = false; // it could not be sent
     const auto& p = *op.fallback.policy;
     const auto is_denied =

@@ -63,8 +63,7 @@ class lease_table {
 
     /// Called before a call: returns true if a lease decides it, in `op.result`. Drops the lease if
     /// the call may change the key in another way.
-    [[nodiscard]] bool try_decide(operation& op, const hash::digest& key,
-                                  const policy_data& p) noexcept;
+    [[nodiscard]] bool try_decide(operation& op, const policy_data& p) noexcept;
 
     /// Called before a call that `try_decide` has not decided goes to the store: perhaps it asks
     /// for a lease.
@@ -120,10 +119,10 @@ class lease_table {
         [[nodiscard]] std::int64_t held() const noexcept { return lots[0].tokens + lots[1].tokens; }
     };
 
-    [[nodiscard]] entry* find(const lease_position& at) noexcept {
-        return table_.find(at.low, at.high);
+    [[nodiscard]] entry* find(const hash::digest& key) noexcept {
+        return table_.find(key.low, key.high);
     }
-    [[nodiscard]] entry* find_or_make(const lease_position& at, const policy_data& p,
+    [[nodiscard]] entry* find_or_make(const hash::digest& key, const policy_data& p,
                                       std::int64_t now) noexcept;
     void restart(entry& e, const policy_data& p, std::int64_t now) noexcept;
     static void count_demand(entry& e, const policy_data& p, std::int64_t cost,

@@ -180,6 +180,8 @@ stage_result limiter_core::begin_one(operation& op, const call& c, const policy_
         return ended(op, error_of(fault::max_wait));
     if ((op.request.verb == verb::reserve || c.max_wait > 0) && !waits_.begin(op, c))
         return ended(op, errc::too_many_in_flight);
+    if (!policy->filter || fallback_) // without a server, the store has other digests of ids
+        op.key_digest = policy->digest(c.key);
     if (op.kind == call_kind::wait)
         return waits_.join(op);
     const auto is_due =
@@ -199,27 +201,22 @@ stage_result limiter_core::ask(operation& op, std::string_view key, const policy
     }
     if (op.request.verb == verb::acquire)
         slot_keeper::note_asked(op);
-    if (fallback_ && try_decide_locally(op, key, policy) == stage_result::ended)
+    if (fallback_ && try_decide_locally(op, policy) == stage_result::ended)
         return stage_result::ended;
     return backend_->start(op, key, &policy);
 }
 
 /// Decides the call if it needs no request to the server. Otherwise keeps what its end will need.
-stage_result limiter_core::try_decide_locally(operation& op, std::string_view key,
-                                              const policy_pointer& policy) {
-    const auto may_be_denied = denials_ && !policy->filter;
+stage_result limiter_core::try_decide_locally(operation& op, const policy_pointer& policy) {
     const auto may_be_leased =
         leases_ && !policy->filter && (policy->may_lease || !leases_->is_empty());
-    const auto mode = fallback_->mode_for(op, *policy);
-    const auto needs_digest = may_be_denied || may_be_leased || mode == failure_mode::local;
-    const auto digest = needs_digest ? policy->digest(key) : hash::digest{};
-    if (may_be_leased && leases_->try_decide(op, digest, *policy))
+    if (may_be_leased && leases_->try_decide(op, *policy))
         return stage_result::ended;
     if (op.lease.is_known)
         op.fallback.policy = policy;
-    if (may_be_denied && denials_->try_decide(op, digest, *policy))
+    if (denials_ && !policy->filter && denials_->try_decide(op, *policy))
         return stage_result::ended;
-    fallback::keep(op, mode, digest, policy);
+    fallback_->keep(op, policy);
     if (op.lease.is_known)
         leases_->ask(op, *policy);
     return stage_result::kept;
@@ -241,7 +238,7 @@ stage_result limiter_core::begin_all(operation& op, const call& c) {
         for (std::size_t i = 0; i < kept.size(); ++i) {
             const auto& one = op.checks[i];
             if (denials_)
-                kept[i].denied_at =
+                kept[i].denial =
                     denials_->begin_check(kept[i].key, *access::data(one.policy), one.options);
             if (leases_)
                 leases_->begin_other(verb::allow, kept[i].key, *access::data(one.policy));
@@ -264,7 +261,7 @@ void limiter_core::note_ended(operation_list& list, std::int64_t now) noexcept {
         }
         const auto kept = static_cast<kept_checks&>(*op.attached).all();
         for (std::size_t i = 0; i < kept.size(); ++i)
-            denials_->note_check(op, op.checks[i], kept[i].denied_at, now);
+            denials_->note_check(op, op.checks[i], kept[i].key, kept[i].denial, now);
     }
 }
 

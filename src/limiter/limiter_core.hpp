@@ -141,8 +141,7 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     [[nodiscard]] stage_result begin_one(operation& op, const call& c,
                                          const policy_pointer& policy);
     [[nodiscard]] stage_result begin_all(operation& op, const call& c);
-    [[nodiscard]] stage_result try_decide_locally(operation& op, std::string_view key,
-                                                  const policy_pointer& policy);
+    [[nodiscard]] stage_result try_decide_locally(operation& op, const policy_pointer& policy);
     [[nodiscard]] stage_result finish(operation& op);
     void end_observed(operation& op, std::int64_t now) noexcept;
     void finish_observed(operation& op);

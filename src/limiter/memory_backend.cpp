@@ -30,7 +30,7 @@ stage_result memory_backend::start(operation& op, std::string_view key,
         op.result.outcome = *seen ? outcome::denied : outcome::allowed;
         return stage_result::ended;
     }
-    const auto sought = store_.seek(rules.digest(key)); // reads ahead while the clock is read
+    const auto sought = store_.seek(op.key_digest); // reads ahead while the clock is read
     op.request.now = time_of(op.request);
     auto wrong = fault::none;
     if (op.request.has_id)

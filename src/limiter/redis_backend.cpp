@@ -96,7 +96,8 @@ bool redis_backend::leave_reservation_behind(operation& op) noexcept {
         auto* orphan = new reservation_call{core_, static_cast<const reservation&>(*op.attached),
                                             &release_orphan};
         orphan->request = op.request;
-        orphan->denied_at = op.denied_at;
+        orphan->key_digest = op.key_digest;
+        orphan->denial = op.denial;
         op.batch->queue->substitute(op, *orphan);
         return true;
     } catch (const std::bad_alloc&) { // the reservation lapses

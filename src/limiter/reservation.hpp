@@ -5,7 +5,6 @@
 #pragma once
 
 #include <colimit/detail/operation.hpp>
-#include <hash/siphash.hpp>
 #include <policy/policy_data.hpp>
 
 #include <boost/intrusive/set_hook.hpp>
@@ -29,8 +28,7 @@ struct reservation final : attachment, due_hook, key_hook {
     std::string key;
     std::shared_ptr<const policy_data> policy;
     bool has_own_time;          ///< the caller supplied `now`
-    operation* op = nullptr;    ///< while it is in the wait queue
-    hash::digest key_digest;    ///< of key and policy; the following are set with it
+    operation* op = nullptr;    ///< its call; the following are set with it
     std::int64_t granted = 0;   ///< when the reservation was made, according to the store's clock
     std::int64_t admission = 0; ///< its time, according to the store's clock
     std::uint64_t order = 0;    ///< of reservation

@@ -116,8 +116,8 @@ void slot_keeper::end(const operation& op) noexcept {
     } else if (is_granted) {
         ++acquired_;
         ++held_;
-        const auto& p = *slot.policy;
-        slot.turn = core_.queues().turn_of(p.digest(slot.key), free_slots(p.compiled, op.result));
+        slot.turn =
+            core_.queues().turn_of(op.key_digest, free_slots(slot.policy->compiled, op.result));
         slot.due = slot.asked_at + slot.lease / 3;
         keep(slot, slot_state::held);
     } else {

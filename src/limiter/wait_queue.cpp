@@ -44,8 +44,9 @@ bool wait_queue::earlier_due::operator()(const reservation& a,
 }
 
 bool wait_queue::by_key::operator()(const reservation& a, const reservation& b) const noexcept {
-    return std::tie(a.key_digest.low, a.key_digest.high, a.order) <
-           std::tie(b.key_digest.low, b.key_digest.high, b.order);
+    const auto& of_a = a.op->key_digest;
+    const auto& of_b = b.op->key_digest;
+    return std::tie(of_a.low, of_a.high, a.order) < std::tie(of_b.low, of_b.high, b.order);
 }
 
 /// Returns the latest reservation of the same key that still waits, if its admission is not after
@@ -56,7 +57,7 @@ const reservation* wait_queue::predecessor_of(const reservation& entry) const no
     if (after == keys_.begin())
         return nullptr;
     const auto& latest = *--after;
-    if (latest.key_digest != entry.key_digest)
+    if (latest.op->key_digest != entry.op->key_digest)
         return nullptr;
     return latest.admission <= entry.admission || entry.granted < latest.granted ? &latest
                                                                                  : nullptr;
@@ -66,7 +67,7 @@ bool wait_queue::prepare_wait(operation& op) noexcept {
     if (by_due_.empty() && op.result.retry_after.count() == 0)
         return false;
     auto& entry = entry_of(op);
-    entry.key_digest = entry.policy->digest(entry.key);
+    entry.op = &op;
     entry.granted = in_us(op.result.server_time);
     entry.admission = in_us(op.result.server_time + op.result.retry_after);
     entry.order = taken_;
@@ -76,7 +77,6 @@ bool wait_queue::prepare_wait(operation& op) noexcept {
 void wait_queue::add(operation& op, clock::time_point now,
                      const std::shared_ptr<void>& owner) noexcept {
     auto& entry = entry_of(op);
-    entry.op = &op;
     entry.due = due_after(op.result.retry_after, now);
     if (const auto* before = predecessor_of(entry))
         entry.due = std::max(entry.due, before->due);

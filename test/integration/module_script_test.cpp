@@ -198,7 +198,7 @@ BOOST_FIXTURE_TEST_CASE(a_bitmap_that_ends_within_a_word, fixture) {
     client.must({"SET", "even", bitmap + '\xff'});
     auto ids = std::string{};
     for (std::uint32_t bit = 0; bit < 32; ++bit) {
-        redis::append_block(ids, 0, {.verb = verb::peek});
+        redis::append_block(ids, 0, verb::peek);
         redis::append_mark(ids, shape, {.block = 0, .line = 0, .words = {1U << bit}});
     }
     const auto rest =

@@ -45,6 +45,12 @@ const policy rules{"p", gcra(1, 1s).burst(10).named("quick"), fixed_window(100, 
     return detail::access::data(p)->digest(key);
 }
 
+[[nodiscard]] bool decides(detail::deny_cache& cache, fake_operation& op,
+                           std::string_view key = "k", const policy& p = rules) {
+    op.key_digest = digest_of(key, p);
+    return cache.try_decide(op, *detail::access::data(p));
+}
+
 /// Longer than any denial of these tests, unless they say so.
 constexpr std::int64_t long_age = 3'600'000'000;
 
@@ -63,7 +69,7 @@ struct fixture {
     }
     bool ask(fake_operation& op, std::string_view key, const decision& d = denial(1s),
              const policy& p = rules) {
-        if (cache.try_decide(op, digest_of(key, p), *detail::access::data(p)))
+        if (decides(cache, op, key, p))
             return true;
         op.sent_at = clock_now;
         op.result = d;
@@ -79,12 +85,12 @@ struct fixture {
     }
     /// Starts a call, which the cache must not answer.
     void start(fake_operation& op, std::string_view key = "k", const policy& p = rules) {
-        BOOST_TEST(!cache.try_decide(op, digest_of(key, p), *detail::access::data(p)));
+        BOOST_TEST(!decides(cache, op, key, p));
     }
     [[nodiscard]] bool answers(std::string_view key, detail::call_request q = {},
                                const policy& p = rules) {
         auto op = fake_operation{q};
-        return cache.try_decide(op, digest_of(key, p), *detail::access::data(p));
+        return decides(cache, op, key, p);
     }
 
     detail::deny_cache cache;
@@ -139,7 +145,7 @@ BOOST_FIXTURE_TEST_CASE(of_two_denials_the_one_of_the_smaller_cost_stays, fixtur
     auto large = fake_operation{cost(5)};
     auto small = fake_operation{cost(2)};
     for (auto* op : {&large, &small})
-        BOOST_TEST(!cache.try_decide(*op, digest_of("k", rules), *detail::access::data(rules)));
+        BOOST_TEST(!decides(cache, *op));
     for (auto* op : {&small, &large}) {
         op->sent_at = clock_now;
         op->result = denial(op == &small ? 1s : 4s);
@@ -281,20 +287,20 @@ BOOST_FIXTURE_TEST_CASE(a_call_whose_outcome_is_unknown_ends_it, fixture) {
 /// A check of `allow_all` on "k".
 struct one_check {
     explicit one_check(fixture& f, std::int64_t n = 1, const policy& p = rules)
-        : c{.key = "k", .policy = p, .options = {.cost = n}},
-          at(f.cache.begin_check(digest_of("k", p), *detail::access::data(p), c.options)),
-          cache(f.cache) {}
+        : c{.key = "k", .policy = p, .options = {.cost = n}}, key(digest_of("k", p)),
+          begun(f.cache.begin_check(key, *detail::access::data(p), c.options)), cache(f.cache) {}
 
     void hear(const decision& d, error_code ec = {}) {
         c.result = d;
         op.ec = ec;
         op.sent_at = clock_now;
-        cache.note_check(op, c, at, clock_now);
+        cache.note_check(op, c, key, begun, clock_now);
     }
 
     fake_operation op;
     check_item c;
-    detail::deny_cache_position at;
+    hash::digest key;
+    detail::deny_cache_note begun;
     detail::deny_cache& cache;
 };
 
@@ -341,8 +347,8 @@ BOOST_FIXTURE_TEST_CASE(a_denial_that_was_under_way_when_something_was_given_bac
                         fixture) {
     auto asked = fake_operation{};
     auto back = fake_operation{{.verb = verb::refund}};
-    BOOST_TEST(!cache.try_decide(asked, digest_of("k", rules), *detail::access::data(rules)));
-    BOOST_TEST(!cache.try_decide(back, digest_of("k", rules), *detail::access::data(rules)));
+    BOOST_TEST(!decides(cache, asked));
+    BOOST_TEST(!decides(cache, back));
     asked.sent_at = clock_now;
     asked.result = denial(1s);
     cache.note(asked, clock_now);
@@ -362,7 +368,7 @@ BOOST_FIXTURE_TEST_CASE(other_rules_end_it_when_they_are_asked_and_when_they_are
     BOOST_TEST(!answers("k"));
 
     auto changed = fake_operation{};
-    BOOST_TEST(!cache.try_decide(changed, digest_of("k", raised), *detail::access::data(raised)));
+    BOOST_TEST(!decides(cache, changed, "k", raised));
     BOOST_TEST(!ask("k"));
     BOOST_TEST(answers("k"));
     changed.result.outcome = outcome::allowed;
@@ -388,7 +394,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_plain_denial_is_not_kept, fixture) {
         BOOST_TEST(!ask("k", {}, d));
     BOOST_TEST(!ask("k", {.now = 1'700'000'000'000'000}));
     auto failed = fake_operation{};
-    BOOST_TEST(!cache.try_decide(failed, digest_of("k", rules), *detail::access::data(rules)));
+    BOOST_TEST(!decides(cache, failed));
     failed.ec = errc::outcome_unknown;
     failed.sent_at = clock_now;
     failed.result = denial(1s);

@@ -189,7 +189,8 @@ class history {
         auto& op = c.calls.emplace_back(detail::call_request{.cost = cost, .at_least = cost});
         op.kind = detail::call_kind::one;
         if (may_lease) {
-            if (c.leases->try_decide(op, p.digest("k"), p)) {
+            op.key_digest = p.digest("k");
+            if (c.leases->try_decide(op, p)) {
                 BOOST_TEST((op.result.source == decision_source::lease));
                 BOOST_TEST(op.result.granted == cost);
                 admit(cost);

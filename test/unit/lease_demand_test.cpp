@@ -62,7 +62,8 @@ std::int64_t make_call(detail::lease_table& table, std::int64_t cost, std::int64
     const auto data = detail::access::data(leased);
     auto op = fake_operation{{.cost = cost, .at_least = cost}};
     op.kind = detail::call_kind::one;
-    BOOST_TEST_REQUIRE(!table.try_decide(op, data->digest("k"), *data));
+    op.key_digest = data->digest("k");
+    BOOST_TEST_REQUIRE(!table.try_decide(op, *data));
     op.fallback.policy = data;
     table.ask(op, *data);
     op.result.outcome = outcome::allowed;
@@ -109,7 +110,8 @@ BOOST_AUTO_TEST_CASE(a_call_that_is_sent_long_after_it_began_counts_no_period_be
     auto op = fake_operation{{.cost = 10, .at_least = 10}};
     op.kind = detail::call_kind::one;
     (void)make_call(table, 200, 1'000);
-    BOOST_TEST(!table.try_decide(op, data->digest("k"), *data));
+    op.key_digest = data->digest("k");
+    BOOST_TEST(!table.try_decide(op, *data));
     clock_now += 3 * length;
     table.ask(op, *data);
     BOOST_TEST(op.lease.further_calls == test::calls_of_lease(210, 10));

@@ -206,7 +206,8 @@ BOOST_FIXTURE_TEST_CASE(tokens_decide_a_call_that_the_store_has_not_allowed, fix
     take_each({20});
     const auto ends_as = [&](error_code ec, outcome how, denial_reason why, std::int64_t tokens) {
         auto op = fake_operation{cost(tokens)};
-        op.lease = {.low = key.low, .high = key.high | 1, .is_known = true};
+        op.key_digest = key;
+        op.lease = {.is_known = true};
         op.fallback.policy = detail::access::data(leased);
         op.ec = ec;
         op.result.outcome = how;

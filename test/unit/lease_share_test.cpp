@@ -121,7 +121,8 @@ class fleet {
         auto op = std::make_shared<fake_operation>();
         op->kind = detail::call_kind::one;
         op->fallback.policy = data_;
-        if (trial_.leases && tables_[i]->try_decide(*op, data_->digest("k"), *data_))
+        op->key_digest = data_->digest("k");
+        if (trial_.leases && tables_[i]->try_decide(*op, *data_))
             return end(*op);
         if (trial_.leases)
             tables_[i]->ask(*op, *data_);

@@ -37,7 +37,8 @@ struct lease_table_bench {
     bool start(fake_operation& op, const policy& p, const hash::digest& key) {
         op.kind = detail::call_kind::one;
         const auto data = detail::access::data(p);
-        if (table.try_decide(op, key, *data))
+        op.key_digest = key;
+        if (table.try_decide(op, *data))
             return true;
         op.fallback.policy = data;
         if (op.lease.is_known)

@@ -46,7 +46,8 @@ struct fixture {
     bool start(fake_operation& op, const policy& p = leased, std::string_view key = "k") {
         op.kind = detail::call_kind::one;
         const auto data = data_of(p);
-        if (table.try_decide(op, data->digest(key), *data))
+        op.key_digest = data->digest(key);
+        if (table.try_decide(op, *data))
             return true;
         if (op.lease.is_known) {
             op.fallback.policy = data;

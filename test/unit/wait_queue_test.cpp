@@ -42,6 +42,7 @@ struct fixture {
         auto& op = operations.emplace_back();
         op.request.verb = detail::verb::reserve;
         op.attached = std::make_unique<reservation>(key, detail::access::data(p), false);
+        op.key_digest = detail::access::data(p)->digest(key);
         op.result.outcome = outcome::allowed;
         op.result.server_time = time_point{store};
         op.result.retry_after = wait;

@@ -8,6 +8,7 @@
 #include <colimit/check_item.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/detail/call_request.hpp>
+#include <colimit/detail/digest.hpp>
 #include <colimit/error.hpp>
 #include <colimit/failure_mode.hpp>
 
@@ -52,20 +53,16 @@ struct block_bits final : attachment {
     std::array<std::int64_t, 2> set{};
 };
 
-/// The position of the call's denial in the deny cache.
-struct deny_cache_position {
-    std::uint64_t low = 0; ///< a digest of prefix, policy name and key
-    std::uint64_t high = 0;
+/// What the deny cache notes about a call when it starts.
+struct deny_cache_note {
     std::uint64_t rules = 0;   ///< a digest of the rules
     std::uint32_t changes = 0; ///< of the entry, when the call was made
-    bool is_known = false;
-    bool is_open = false; ///< a denial may be cached
+    bool is_known = false;     ///< the call was noted
+    bool is_open = false;      ///< a denial may be cached
 };
 
-/// The position of the call's key in the table of leases, and the lease that the call asks for.
-struct lease_position {
-    std::uint64_t low = 0; ///< a digest of prefix, policy name and key
-    std::uint64_t high = 0;
+/// The lease that a call asks for.
+struct lease_request {
     std::uint32_t stamp = 0;         ///< of the entry, when the call was made
     std::uint32_t further_calls = 0; ///< which the store makes after it, to be spent later
     std::int64_t granted = 0;        ///< calls for a lease, perhaps another call's, after this one
@@ -76,8 +73,7 @@ struct lease_position {
 /// The data for the failure mode, kept because the call's arguments are not valid any more by then.
 struct fallback_context {
     failure_mode mode = failure_mode::error;
-    std::array<std::uint64_t, 2> key{}; ///< digests
-    std::array<std::uint64_t, 2> member{};
+    hash::digest member; ///< if a rule counts members
     std::shared_ptr<const policy_data> policy;
 };
 
@@ -102,8 +98,9 @@ struct operation
     redis::call_batch* batch = nullptr; ///< while a server's queue holds it
     std::int64_t deadline = 0;          ///< microseconds of the limiter's steady clock
     std::int64_t sent_at = 0;           ///< of the same clock, not after its first byte was sent
-    detail::deny_cache_position denied_at;
-    detail::lease_position lease;
+    hash::digest key_digest;            ///< of prefix, policy name and key
+    detail::deny_cache_note denial;
+    detail::lease_request lease;
     detail::call_request request;
     std::span<check_item> checks;    ///< of `allow_all`
     std::uint64_t fencing_token = 0; ///< of `acquire`, if it is granted

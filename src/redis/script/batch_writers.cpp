@@ -121,7 +121,8 @@ std::size_t batch_writer::names_per_entry(const detail::policy_data& p) noexcept
 /// Appends a call that is made `times` times.
 void batch_writer::append_entry(std::string& out, const detail::policy_data& p, std::size_t key,
                                 std::uint32_t times, const script_call& c) const {
-    append_call(out, static_cast<std::uint16_t>(key), static_cast<std::uint16_t>(times), c.request);
+    append_call(out, static_cast<std::uint16_t>(key), static_cast<std::uint16_t>(times),
+                c.at(detail::store_clock));
     const auto member = of_.member_of(c);
     if (p.compiled.has_distinct || p.compiled.has_slots)
         detail::append_number(out, static_cast<std::uint16_t>(member.size()));

@@ -16,7 +16,7 @@ namespace {
 /// Decides the ids of a block. Returns false if the facts are not valid.
 [[nodiscard]] bool decide(keyed_calls& of, const keyed_calls::entry& e, batch_reply& from) {
     for (auto* c = of.first(e); c != nullptr; c = of.after(*c)) {
-        if (c->request.verb == detail::verb::inspect) {
+        if (c->verb == detail::verb::inspect) {
             auto set = std::array<std::int64_t, 2>{};
             if (!take_bits(from.facts.bytes, *of.policy()->filter, set))
                 return false;
@@ -59,7 +59,7 @@ batch_contents filter_writer::encode(const batch_command& to) {
     for (const auto i : order) {
         const auto& e = of_.entries()[i];
         for (const auto* c = of_.first(e); c != nullptr; c = of_.after(*c)) {
-            append_block(calls, static_cast<std::uint16_t>(sent.keys), c->request);
+            append_block(calls, static_cast<std::uint16_t>(sent.keys), c->verb);
             calls.append(of_.member_of(*c));
         }
         ++sent.keys;

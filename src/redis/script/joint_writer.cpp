@@ -92,18 +92,16 @@ bool joint_writer::read(batch_reply& from) {
 std::int64_t joint_writer::decide(std::int64_t now) {
     auto all = true;
     for (std::size_t i = 0; i < policies_.size(); ++i) {
-        auto request = of_.calls()[i].request;
+        auto request = of_.calls()[i].at(now);
         request.verb = detail::verb::peek;
-        request.now = now;
         auto state = states_[i];
         (void)core::evaluate(policies_[i]->compiled, state, request, answers_[i]);
         all = all && answers_[i].allowed();
     }
     for (std::size_t i = 0; i < policies_.size(); ++i) {
-        auto& request = of_.call(i).request;
-        request.now = now;
         if (all)
-            (void)core::evaluate(policies_[i]->compiled, states_[i], request, answers_[i]);
+            (void)core::evaluate(policies_[i]->compiled, states_[i], of_.calls()[i].at(now),
+                                 answers_[i]);
         else
             answers_[i].granted = 0;
     }

@@ -34,8 +34,7 @@ namespace {
 [[nodiscard]] bool is_plain(const keyed_calls& of) noexcept {
     return !of.has_ids() && !of.policy()->compiled.has_distinct &&
            std::ranges::all_of(of.calls(), [](const script_call& c) {
-               return c.request.verb == detail::verb::allow && c.request.cost == 1 &&
-                      c.request.at_least == 1;
+               return c.verb == detail::verb::allow && c.cost == 1 && c.at_least == 1;
            });
 }
 
@@ -58,14 +57,15 @@ void append_counts(const keyed_calls& of, std::string& out, batch_contents& sent
 /// Returns whether two consecutive calls on one key are identical.
 [[nodiscard]] bool is_repeated(const keyed_calls& of, const script_call& a,
                                const script_call& b) noexcept {
-    return a.request.verb == b.request.verb && a.request.cost == b.request.cost &&
-           a.request.at_least == b.request.at_least && of.member_of(a) == of.member_of(b);
+    return a.verb == b.verb && a.cost == b.cost && a.at_least == b.at_least &&
+           of.member_of(a) == of.member_of(b);
 }
 
 /// Decides the calls that are made for a lease, after those of callers from `c` until `end`.
 void decide_lease(keyed_calls& of, const script_call& c, const script_call* end,
                   core::key_state& state, batch_reply& from) {
-    const auto served = core::allow_times(of.policy()->compiled, state, c.request, c.lease_calls);
+    const auto served =
+        core::allow_times(of.policy()->compiled, state, c.at(from.facts.now), c.lease_calls);
     from.granted += served;
     for (const auto* one = &c; one != end; one = of.after(*one))
         if (one->op != nullptr)
@@ -74,20 +74,20 @@ void decide_lease(keyed_calls& of, const script_call& c, const script_call* end,
 
 /// Decides a call, whose facts have been read.
 /// @param withdrawn gets the decision if the call has no caller
-void decide_call(const core::compiled_policy& rules, script_call& c, core::key_state& state,
+void decide_call(const core::compiled_policy& rules, const script_call& c, core::key_state& state,
                  batch_reply& from, decision& withdrawn) {
-    c.request.now = from.facts.now;
-    if (core::lacks_memory(rules, state.states, c.request)) {
+    const auto request = c.at(from.facts.now);
+    if (core::lacks_memory(rules, state.states, request)) {
         from.lacks_memory = true;
         if (c.op != nullptr)
             c.op->ec = errc::server_error;
         return;
     }
     auto& answer = c.op != nullptr ? c.op->result : withdrawn;
-    (void)core::evaluate(rules, state, c.request, answer);
+    (void)core::evaluate(rules, state, request, answer);
     if (c.op != nullptr)
-        c.op->fencing_token = core::fencing_token(rules, state.states, c.request, answer);
-    from.granted += core::traits_of(c.request.verb).is_granted && answer.allowed() ? 1 : 0;
+        c.op->fencing_token = core::fencing_token(rules, state.states, request, answer);
+    from.granted += core::traits_of(c.verb).is_granted && answer.allowed() ? 1 : 0;
 }
 
 /// Decides the calls on a key. Returns false if the facts are not valid.
@@ -122,12 +122,13 @@ void decide_call(const core::compiled_policy& rules, script_call& c, core::key_s
     const auto known = core::decode_record(record, p.version, fact_bytes(p.compiled));
     if (!known)
         return false;
-    auto& c = of.call(of.entries()[entry].first_call);
+    const auto& c = of.calls()[of.entries()[entry].first_call];
     if (c.op == nullptr)
         return true;
     auto digests = core::call_digests{};
     std::memcpy(&digests, of.id_of(entry).data() + keyed_calls::record_name_bytes, sizeof digests);
-    if (const auto wrong = core::difference(*known, c.request, digests);
+    const auto request = c.at(known->now);
+    if (const auto wrong = core::difference(*known, request, digests);
         wrong != detail::fault::none) {
         c.op->ec = detail::error_of(wrong);
         return true;
@@ -136,8 +137,7 @@ void decide_call(const core::compiled_policy& rules, script_call& c, core::key_s
     auto facts = call_facts{.bytes = known->facts, .now = known->now};
     if (!facts.take(p.compiled, state))
         return false;
-    c.request.now = known->now;
-    (void)core::evaluate(p.compiled, state, c.request, c.op->result);
+    (void)core::evaluate(p.compiled, state, request, c.op->result);
     return true;
 }
 

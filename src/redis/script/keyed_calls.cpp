@@ -174,12 +174,14 @@ std::uint32_t keyed_calls::insert(const detail::call_request& request, const ent
     const auto made = static_cast<std::uint32_t>(calls_.size());
     lease_calls = std::min(lease_calls, most_lease_calls - e.lease_calls);
     calls_.push_back({.op = nullptr,
-                      .request = request,
+                      .cost = request.cost,
+                      .at_least = request.at_least,
                       .member_offset = static_cast<std::uint32_t>(members_.size()),
                       .member_size = static_cast<std::uint32_t>(member.size()),
                       .entry = at,
                       .next = none,
-                      .lease_calls = lease_calls});
+                      .lease_calls = lease_calls,
+                      .verb = request.verb});
     members_.append(member);
     (e.first_call == none ? e.first_call : calls_[e.last_call].next) = made;
     e.last_call = made;
@@ -194,7 +196,7 @@ void keyed_calls::adopt(keyed_calls& from, script_call& c) {
     if (entries_.empty())
         naming_ = from.naming_;
     scratch_.assign(from.key_bytes(e));
-    const auto made = insert(c.request, e, from.member_of(c), c.lease_calls);
+    const auto made = insert(c.at(detail::store_clock), e, from.member_of(c), c.lease_calls);
     if (has_ids_)
         ids_.append(from.id_of(c.entry));
     from.withdraw(c);

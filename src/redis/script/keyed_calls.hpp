@@ -21,15 +21,24 @@
 
 namespace colimit::redis {
 
+/// Has the numbers of its request, as it is decided also if its caller withdraws it after it was
+/// sent: calls after it depend on that.
 struct script_call {
     detail::operation* op; ///< null: withdrawn by its caller
-    detail::call_request request;
+    std::int64_t cost;
+    std::int64_t at_least;
     std::uint32_t member_offset;
     std::uint32_t member_size;
     std::uint32_t entry;
     std::uint32_t next;        ///< on the same key
     std::uint32_t lease_calls; ///< additional identical calls, taken as a lease
-    bool withdrawn = false;    ///< before it was encoded, so it is not sent
+    detail::verb verb;
+    bool withdrawn = false; ///< before it was encoded, so it is not sent
+
+    /// Returns the request, without its member and its id.
+    [[nodiscard]] detail::call_request at(std::int64_t now) const noexcept {
+        return {.verb = verb, .cost = cost, .at_least = at_least, .now = now};
+    }
 };
 
 class keyed_calls : public batch_of<script_call> {
@@ -76,7 +85,6 @@ class keyed_calls : public batch_of<script_call> {
     [[nodiscard]] const key_tags& tags() const noexcept { return tags_; }
     [[nodiscard]] const std::vector<entry>& entries() const noexcept { return entries_; }
     [[nodiscard]] const std::vector<script_call>& calls() const noexcept { return calls_; }
-    [[nodiscard]] script_call& call(std::size_t i) noexcept { return calls_[i]; }
     /// Returns the first call on a key that is to be made, and the one after it; null for none.
     [[nodiscard]] script_call* first(const entry& e) noexcept { return live_from(e.first_call); }
     [[nodiscard]] script_call* after(const script_call& c) noexcept { return live_from(c.next); }

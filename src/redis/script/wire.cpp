@@ -53,11 +53,11 @@ void append_times(std::string& out, std::uint16_t times, bool wide) {
         append_number(out, static_cast<std::uint8_t>(times));
 }
 
-void append_block(std::string& out, std::uint16_t block, const core::call_request& request) {
+void append_block(std::string& out, std::uint16_t block, core::verb v) {
     BOOST_ASSERT(block < asks_only);
-    const auto flag = request.verb == core::verb::inspect       ? counts_bits
-                      : core::traits_of(request.verb).only_asks ? asks_only
-                                                                : std::uint16_t{0};
+    const auto flag = v == core::verb::inspect       ? counts_bits
+                      : core::traits_of(v).only_asks ? asks_only
+                                                     : std::uint16_t{0};
     append_number(out, static_cast<std::uint16_t>(block + flag));
 }
 

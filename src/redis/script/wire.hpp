@@ -59,7 +59,7 @@ inline constexpr std::uint16_t asks_only = 0x4000;
 inline constexpr std::uint16_t counts_bits = 0x8000;
 
 /// Appends the number of an id's block in the batch.
-void append_block(std::string& out, std::uint16_t block, const core::call_request& request);
+void append_block(std::string& out, std::uint16_t block, core::verb v);
 
 /// Appends the position of an id's line and the id's bits in it.
 void append_mark(std::string& out, const core::bloom_shape& shape, const core::bloom_bits& mark);
