@@ -1,7 +1,6 @@
 # The consumers are built without sanitizers, and could not link a library that has them.
 if(NOT COLIMIT_SANITIZE)
     find_tool(pkg_config pkg-config pkg-config)
-    find_tool(python python3 python3)
     # What `installed` and `debian` install; they find it in the build folder.
     set(installed colimit)
     foreach(target IN ITEMS colimit_tool colimit_server_module)
