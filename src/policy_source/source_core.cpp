@@ -133,14 +133,16 @@ void source_core::take(policy_document fresh, std::string_view from) {
                              .text = printable(from)};
     {
         const std::lock_guard guard{mutex_};
-        status_.origin = what.text;
-        count_routes(*made, status_);
-        what.text += remark_on(status_);
+        auto next = status_; // without memory for all of this the old document stays
+        next.origin = what.text;
+        count_routes(*made, next);
+        what.text += remark_on(next);
+        next.version = what.version;
+        next.since = what.at;
+        ++next.loads;
+        next.problem.reset();
         in_force_.swap(made); // the last reference to the old one may end below
-        status_.version = what.version;
-        status_.since = what.at;
-        ++status_.loads;
-        status_.problem.reset();
+        status_ = std::move(next);
     }
     send(std::move(what));
 }

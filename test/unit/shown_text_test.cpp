@@ -83,6 +83,9 @@ BOOST_AUTO_TEST_CASE(errors_show_no_password_wherever_it_is_in_an_address) {
     BOOST_TEST(tool::without_addresses("redis://ann:12345 is no file: redis://:secret@h") ==
                "redis://ann is no file: redis://...@h");
     BOOST_TEST(tool::without_addresses("a  b ") == "a  b ");
+    BOOST_TEST(tool::without_addresses("no 'redis://ann:my secret@h' here") ==
+               "no 'redis://...@h' here");
+    BOOST_TEST(tool::without_addresses("unix:/x:secret@/s") == "unix:...@/s");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

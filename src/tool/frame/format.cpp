@@ -199,15 +199,37 @@ std::string without_secrets(std::string_view address) {
     return escaped(text);
 }
 
+namespace {
+
+/// Returns where the scheme of an address ends in a word, or npos if it has none.
+[[nodiscard]] std::size_t end_of_scheme(std::string_view word) {
+    for (const std::string_view mark : {"://", "unix:"})
+        if (const auto at = word.find(mark); at != std::string_view::npos)
+            return at + mark.size();
+    return std::string_view::npos;
+}
+
+} // namespace
+
 std::string without_addresses(std::string_view arguments) {
+    constexpr auto none = std::string_view::npos;
     std::string text;
     while (!arguments.empty()) {
-        const auto size = std::min(arguments.find(' '), arguments.size());
-        const auto word = arguments.substr(0, size);
-        text +=
-            word.find("://") == std::string_view::npos ? std::string{word} : without_secrets(word);
-        text += arguments.substr(size, 1);
-        arguments.remove_prefix(std::min(size + 1, arguments.size()));
+        auto end = std::min(arguments.find(' '), arguments.size());
+        const auto scheme = end_of_scheme(arguments.substr(0, end));
+        // A password may have blanks, so it ends at the last @ before another address.
+        const auto host =
+            scheme == none ? none : arguments.substr(0, arguments.find("://", scheme)).rfind('@');
+        if (host != none && host >= scheme) {
+            end = std::min(arguments.find(' ', host), arguments.size());
+            text.append(arguments.substr(0, scheme)).append("...");
+            text.append(arguments.substr(host, end - host));
+        } else {
+            const auto word = arguments.substr(0, end);
+            text += scheme == none ? std::string{word} : without_secrets(word);
+        }
+        text += arguments.substr(end, 1);
+        arguments.remove_prefix(std::min(end + 1, arguments.size()));
     }
     return text;
 }
