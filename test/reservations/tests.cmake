@@ -2,9 +2,6 @@
 # policies of several.
 set(model ${python} ${CMAKE_CURRENT_SOURCE_DIR}/reservations/model.py)
 set(histories 400)
-if(COLIMIT_LARGE_TESTS)
-    set(histories 1500)
-endif()
 add_labelled_test(reservations reservations COMMAND ${model} --histories ${histories})
 foreach(kind IN ITEMS bucket stepwise aligned window from_first calendar counter log)
     add_labelled_test(reservations reservations_${kind}

@@ -2,7 +2,7 @@
 if(COLIMIT_SANITIZE MATCHES "thread")
     return()
 endif()
-set(seeds 5000)
+set(seeds 2500)
 if(COLIMIT_SANITIZE)
     set(seeds 500)
 endif()
