@@ -42,7 +42,7 @@ constexpr auto before_handshake = fault{.kind = fault_kind::reset, .way = way::t
 } // namespace
 
 std::size_t step_of(std::size_t trials) {
-    constexpr std::size_t enough = 100; // to see all that may become of a call
+    constexpr std::size_t enough = 30; // to see all that may become of a call
     static const auto asked = test::asked_number("COLIMIT_CUT_STEP", 1);
     return std::clamp<std::size_t>(trials / enough, 1, static_cast<std::size_t>(asked));
 }

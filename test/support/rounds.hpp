@@ -14,12 +14,12 @@
 
 namespace colimit::test {
 
-/// Returns `all`, or a fifth of it with a sanitizer: that takes several times as long for a round,
+/// Returns `all`, or one of twenty with a sanitizer: that takes several times as long for a round,
 /// and the rounds of the other builds find wrong results.
 template<class Number>
 [[nodiscard]] constexpr Number rounds(Number all) {
 #ifdef COLIMIT_TEST_SANITIZED
-    return all / 5;
+    return all / 20;
 #else
     return all;
 #endif

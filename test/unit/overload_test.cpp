@@ -29,7 +29,7 @@ using simulation::scenario;
 enum phase : std::size_t { steady, slow_down, recovery, excess, end };
 enum server : std::size_t { no_limit, gradient2, brpc };
 
-constexpr auto seeds = 1 + colimit::test::rounds(std::uint64_t{7}); // two are compared
+constexpr auto seeds = std::max(std::uint64_t{2}, colimit::test::rounds(std::uint64_t{8}));
 
 struct run {
     scenario all;

@@ -4,6 +4,7 @@
 
 #include <colimit/detail/access.hpp>
 #include <colimit/limits.hpp>
+#include <policy/policy_data.hpp>
 #include <tool/commands/key_call.hpp>
 #include <tool/frame/command.hpp>
 #include <tool/frame/decision_text.hpp>
