@@ -77,7 +77,7 @@ struct key_context {
 class key_template {
   public:
     /// @param text blanks around parts are ignored; names have 1 to 64 characters of
-    /// `[A-Za-z0-9_.-]`
+    /// `[A-Za-z0-9_.-]`; no part or alternative is given twice
     /// @throws colimit::error with `errc::invalid_policy`: `key template, character 4: ...`
     explicit key_template(std::string_view text = "ip");
 

@@ -22,6 +22,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace colimit::http {
@@ -135,6 +136,8 @@ struct key_template::parser {
 
     void parse_part() {
         auto part = alternatives{};
+        at.skip_blanks();
+        const auto start_of_part = at.at();
         do {
             at.skip_blanks();
             const auto start = at.at();
@@ -145,8 +148,13 @@ struct key_template::parser {
                 at.refuse(start, "an alternative to " + part.back().name +
                                      " is never used, as that always has a value");
             part.push_back(parse_source(start, word));
+            if (const auto* const earlier = value_before_last(part))
+                at.refuse(start, "an alternative to " + earlier->name +
+                                     " is never used, as it has no other value");
             at.skip_blanks();
         } while (at.take('|'));
+        if (std::ranges::find(made.parts_, part) != made.parts_.end())
+            at.refuse(start_of_part, "a part is given twice, which makes no other key");
         made.parts_.push_back(std::move(part));
     }
 
@@ -205,6 +213,15 @@ struct key_template::parser {
         if (in_lower_case)
             std::ranges::transform(name, name.begin(), detail::lower);
         return name;
+    }
+
+    /// Returns an earlier alternative that has a value whenever the last one has.
+    [[nodiscard]] static const source* value_before_last(const alternatives& part) noexcept {
+        const auto earlier = std::span{part}.first(part.size() - 1);
+        const auto found = std::ranges::find_if(earlier, [&last = part.back()](const source& s) {
+            return s.name == last.name && (!s.is_verified || last.is_verified);
+        });
+        return found != earlier.end() ? &*found : nullptr;
     }
 
     [[nodiscard]] static bool always_has_value(const source& s) noexcept {

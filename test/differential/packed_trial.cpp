@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <thread>
 #include <utility>
@@ -98,7 +99,24 @@ void packed_trial::run_step(const step& s) {
     for (auto& r : rows_)
         for (auto& h : {row_model::new_hash, row_model::old_hash})
             r[h].lives_for.reset();
+    const auto end_before = earliest_end();
     s.calls.empty() ? meddle(s) : ask(s);
+    if (told_.server_clock && server_.time() / 1000 >= std::min(end_before, earliest_end())) {
+        late_ = true;
+        first_.reset();
+    }
+}
+
+/// Returns when the first of the hashes ends by what is known of them, in milliseconds.
+std::int64_t packed_trial::earliest_end() {
+    auto earliest = std::numeric_limits<std::int64_t>::max();
+    for (auto& r : rows_)
+        for (const auto hash : {row_model::new_hash, row_model::old_hash}) {
+            const auto& known = r[hash];
+            const auto end = known.lives_for ? now_ / 1000 + *known.lives_for : known.end;
+            earliest = end >= 0 ? std::min(earliest, end) : earliest;
+        }
+    return earliest;
 }
 
 /// Another client writes a field, replaces a hash by a list, or deletes one.
@@ -154,8 +172,6 @@ void packed_trial::ask(const step& s) {
             now_ = header->seconds * 1'000'000 + header->microseconds;
         return !first_;
     });
-    after_ = server_.time();
-    late_ = late_ || (told_.server_clock && after_ - before_ > longest_stall);
     if (!readable)
         return;
     expect(s, sent);

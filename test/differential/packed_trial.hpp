@@ -42,6 +42,7 @@ class packed_trial {
     };
 
     void run_step(const step& s);
+    [[nodiscard]] std::int64_t earliest_end();
     void meddle(const step& s);
     void ask(const step& s);
     void expect(const step& s, const sent_batch& sent);
@@ -70,10 +71,9 @@ class packed_trial {
     std::size_t step_ = 0;
     std::int64_t now_ = 0;    ///< of the current batch
     std::int64_t before_ = 0; ///< the server's time before the current step
-    std::int64_t after_ = 0;  ///< and after it
     bool planted_ = false;
     std::optional<mismatch> first_;
-    bool late_ = false; ///< nothing that follows can be compared
+    bool late_ = false; ///< hashes may have ended: nothing more is compared
 };
 
 /// Many histories, one after another. Says how it went, with the smallest one that shows a

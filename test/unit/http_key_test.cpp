@@ -198,13 +198,30 @@ BOOST_AUTO_TEST_CASE(what_is_no_template_is_refused_with_the_position) {
     BOOST_TEST(refusal("ip+tag:x|user") == "key template, character 9: a tag has no alternatives");
     BOOST_TEST(refusal("user|tag:x") == "key template, character 6: a tag is not an alternative");
     auto many = std::string{"ip"};
-    for (int i = 0; i < 7; ++i)
-        many += "+ip";
+    for (int i = 1; i < 8; ++i)
+        many += "+query:" + std::to_string(i);
     BOOST_TEST(refusal(many) == "not refused");
-    BOOST_TEST(refusal(many + "+ip") == "key template, character 25: too many parts and "
-                                        "alternatives (expected at most 8)");
+    BOOST_TEST(refusal(many + "+user") == "key template, character 60: too many parts and "
+                                          "alternatives (expected at most 8)");
     BOOST_TEST(refusal(std::string(513, ' ')) ==
                "key template: too long (got 513 bytes, expected at most 512)");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_given_twice_in_a_template_is_refused) {
+    const auto twice = "a part is given twice, which makes no other key"s;
+    const auto unused = [](const std::string& name) {
+        return "an alternative to " + name + " is never used, as it has no other value";
+    };
+    BOOST_TEST(refusal("ip+ip") == "key template, character 4: " + twice);
+    BOOST_TEST(refusal("user|ip + route+ user|ip") == "key template, character 18: " + twice);
+    BOOST_TEST(refusal("header:A+header:a") == "key template, character 10: " + twice);
+    BOOST_TEST(refusal("user|user") == "key template, character 6: " + unused("user"));
+    BOOST_TEST(refusal("header:a|user|verified:header:A|ip") ==
+               "key template, character 15: " + unused("header:a"));
+    for (const auto* const text :
+         {"user+user|ip", "verified:header:a|header:a", "header:a+verified:header:a",
+          "header:a+query:a", "query:a+query:A", "user|header:user", "ip+route+method+global"})
+        BOOST_TEST(refusal(text) == "not refused", text);
 }
 
 namespace {

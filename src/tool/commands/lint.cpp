@@ -92,11 +92,13 @@ command lint_command() {
                  "at least the tokens that return in a day, and no other rule of the policy "
                  "keeps a client from taking them within a second. slow_recovery: an empty "
                  "bucket takes two days or longer to be full. day_bucket: a bucket per day, "
-                 "week, month or year, where a calendar may be meant.",
+                 "week, month or year, where a calendar may be meant. boundless_rule: more per "
+                 "second than any traffic.",
                  "About routes: no_policies, no_routes: nothing is limited. unused_policy: no "
                  "route uses the policy. foreign_path: a segment such as :id or <id>, which is "
                  "a literal text here. odd_path: blanks or control characters. final_slash: a path "
-                 "is no prefix. unknown_method: hardly any request has it. no_last_route: requests "
+                 "is no prefix. unknown_method: hardly any request has it. head_without_get: GET "
+                 "answers the same. no_last_route: requests "
                  "that no route matches are not limited. open_route: a route without policies "
                  "takes requests of any name from one that limits. A document without the field "
                  "routes has none of these warnings, as "

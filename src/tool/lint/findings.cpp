@@ -34,6 +34,7 @@ using colimit::policy;
 using colimit::rule;
 
 constexpr auto slow = days{2};
+constexpr auto boundless = 1e12; // tokens per second; more than bytes of a network
 
 /// Returns the first rule that implies rule `i`. Of two that imply each other the first one stays.
 std::optional<std::size_t> stricter_than(const policy& p, std::size_t i) {
@@ -53,6 +54,7 @@ class reader {
             look_for_stricter_rule(p, i);
             look_at_burst(p, i);
             look_at_recovery(p, i);
+            look_at_rate(p, i);
         }
     }
 
@@ -119,6 +121,13 @@ class reader {
                  rule_text(p, i) + " takes " + duration(ceil<seconds>(time)) +
                      " to recover from a burst of " +
                      grouped(static_cast<std::size_t>(p[i].capacity())));
+    }
+
+    void look_at_rate(const policy& p, std::size_t i) {
+        if (limits_tokens(p[i]) && tokens_per_day(p[i]) > boundless * 86'400)
+            warn(problem::boundless_rule, p,
+                 rule_text(p, i) + " allows more than 1,000,000,000,000 per second for each key, "
+                                   "which limits nothing (is the unit of its period right?)");
     }
 
     std::vector<finding>* found_;
@@ -230,6 +239,16 @@ class route_reader {
     }
 
     void look_at_methods(std::size_t route, const colimit::json::value& methods) {
+        const auto has = [&](std::string_view name) {
+            for (std::size_t i = 0; i < methods.content.size; ++i)
+                if (written_.text(written_.inside(methods, i).content) == name)
+                    return true;
+            return false;
+        };
+        if (has("HEAD") && !has("GET"))
+            warn(problem::head_without_get, "routes[" + std::to_string(route) + "].methods",
+                 "has HEAD without GET, so a client that sends GET instead is not limited here "
+                 "(expected GET, which also matches HEAD)");
         for (std::size_t i = 0; i < methods.content.size; ++i)
             if (const auto name = written_.text(written_.inside(methods, i).content);
                 !colimit::http::is_registered(name))
@@ -310,6 +329,8 @@ std::string_view to_string(problem p) noexcept {
         return "slow_recovery";
     case problem::day_bucket:
         return "day_bucket";
+    case problem::boundless_rule:
+        return "boundless_rule";
     case problem::no_policies:
         return "no_policies";
     case problem::no_routes:
@@ -324,6 +345,8 @@ std::string_view to_string(problem p) noexcept {
         return "final_slash";
     case problem::unknown_method:
         return "unknown_method";
+    case problem::head_without_get:
+        return "head_without_get";
     case problem::only_shadow:
         return "only_shadow";
     case problem::unused_key:

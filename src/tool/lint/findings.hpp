@@ -29,6 +29,8 @@ enum class problem : unsigned char {
     /// A bucket per day, week, month or year: hardly the quota of a calendar day that it looks
     /// like.
     day_bucket,
+    /// A rule grants more tokens per second than any traffic has.
+    boundless_rule,
     /// The document has no policies.
     no_policies,
     /// The document has an empty list of routes.
@@ -43,6 +45,8 @@ enum class problem : unsigned char {
     final_slash,
     /// A method is not a registered one.
     unknown_method,
+    /// A route has the method HEAD without GET, which answers the same.
+    head_without_get,
     /// No policy denies anything, as all are in shadow mode.
     only_shadow,
     /// A policy has a key, and the document has no routes, which alone use it.

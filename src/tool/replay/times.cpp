@@ -156,6 +156,18 @@ time_reading read_epoch_time(std::string_view text) noexcept {
     return checked(colimit::time_point{duration_cast<microseconds>(nanoseconds{count})});
 }
 
+/// Parses `1.43185710325e9`, as some programs write all large numbers.
+time_reading read_scientific_time(std::string_view text) noexcept {
+    auto value = 0.0;
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+    std::array<char, 64> digits{};
+    if (ec != std::errc{} || end != text.data() + text.size() || value >= 1e19)
+        return {{}, "the time is not of a known form"};
+    const auto [last, problem] = std::to_chars(digits.data(), digits.data() + digits.size(), value,
+                                               std::chars_format::fixed, 6);
+    return read_epoch_time({digits.data(), last});
+}
+
 } // namespace
 
 time_reading read_log_time(std::string_view text) noexcept {
@@ -172,8 +184,11 @@ time_reading read_any_time(std::string_view text) noexcept {
     if (has_shape(text, log_pattern))
         return read_log_time(text);
     const auto is_number = !text.empty() && is_digit(text[0]) &&
-                           text.find_first_not_of("0123456789.") == std::string_view::npos;
-    return is_number ? read_epoch_time(text) : read_iso_time(text);
+                           text.find_first_not_of("0123456789.eE+-") == std::string_view::npos;
+    if (is_number && text.find_first_of("eE") != std::string_view::npos)
+        return read_scientific_time(text);
+    const auto is_plain = is_number && text.find_first_of("+-") == std::string_view::npos;
+    return is_plain ? read_epoch_time(text) : read_iso_time(text);
 }
 
 } // namespace tool::replay

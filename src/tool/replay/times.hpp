@@ -23,7 +23,7 @@ struct time_reading {
 ///
 ///     2015-05-17T10:05:03.25Z, 2015-05-17 10:05:03+02:00    ISO 8601
 ///     17/May/2015:10:05:03 +0200                            as in access logs
-///     1431857103.25, 1431857103250                          seconds since 1970, or milliseconds,
+///     1431857103.25, 1.43185710325e9, 1431857103250         seconds since 1970, or milliseconds,
 ///                                                           micro- or nanoseconds, by size
 [[nodiscard]] time_reading read_any_time(std::string_view text) noexcept;
 
