@@ -38,8 +38,8 @@ enum class execution_mode : std::uint8_t {
     ///     and `limiter::last_error` names the library. Calls end with this code in every failure
     ///     mode, uncharged. The server is tried again after `reconnect_delay_max` at the
     ///     latest; so once the library is loaded, the limiter works.
-    ///   - If the library is deleted later, calls that find it missing wait for it until their
-    ///     deadline, and later ones end at once. None is executed twice.
+    ///   - If the library is deleted later, calls that find it missing wait until a new connection
+    ///     finds the same, or their deadline; later ones end at once. None is executed twice.
     ///   - A server that refuses all writes calls no function: peek and denials fail there, too.
     ///     Neither there nor on a server over its `maxmemory` does `ready` notice a missing
     ///     permission for another command than FCALL; calls end with `errc::auth_failed`.

@@ -66,7 +66,7 @@ namespace colimit {
 ///
 /// @par Out of memory A verb may throw `std::bad_alloc`; then no request was made, and the handler
 /// is destroyed. A call may end with `boost::system::errc::not_enough_memory` (nothing charged), or
-/// as if its connection was lost. The limiter resumes when memory is available again.
+/// as if its connection was lost. The limiter resumes later. (A `strand<any_io_executor>` may not.)
 ///
 /// @par Errors A call ends with a `colimit::errc` unless `config::on_failure` decides it. The
 /// message of an `invalid_argument` or `invalid_policy` says which argument or rule it is, and what

@@ -119,8 +119,8 @@ class policy {
         return with(options);
     }
 
-    /// Returns a copy whose keys begin with this prefix instead of `config::prefix`: 1 to 64
-    /// characters of `[A-Za-z0-9._-]`.
+    /// Returns a copy whose keys begin with this prefix, 1 to 64 of `[A-Za-z0-9._-]`. Not for use
+    /// with `config::prefix` itself: in process those would be two states, on a server one.
     [[nodiscard]] policy with_prefix(std::string_view prefix) const {
         auto options = this->options();
         options.prefix = detail::inline_name{prefix};

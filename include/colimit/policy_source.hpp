@@ -117,7 +117,7 @@ struct policy_source_options {
 ///
 /// @par Threads Every function except moving and destroying may be called from any thread. The
 /// source does its work, such as reading and checking a document, on the executor, on a strand of
-/// its own.
+/// its own. If a strand of Asio itself lacks memory, the process may end.
 ///
 /// @par Lifetimes A source must not outlive its context. It keeps `context.run()` from returning
 /// until it is closed or destroyed.

@@ -67,8 +67,9 @@ void file_origin::take(const file_content& content, bool is_settled) {
         return core_.solve();
     try {
         auto fresh = parse_file(file_.path(), content);
+        auto text = content.text; // before, as there may be no memory
         core_.take(std::move(fresh), "file " + file_.path());
-        in_force_ = content.text;
+        in_force_.swap(text);
     } catch (const error& e) {
         if (is_settled)
             core_.report(e.code() == errc::invalid_config ? policy_event_kind::unavailable

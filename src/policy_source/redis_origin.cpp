@@ -28,6 +28,10 @@ constexpr std::int64_t bytes_per_second = std::int64_t{64} * 1024;
 constexpr std::int64_t shortest_pause = 1'000'000;
 constexpr std::int64_t longest_pause = 60'000'000;
 
+[[nodiscard]] hash::digest digest_of(std::string_view text) {
+    return hash::key_hash{hash::process_secret()}.finish(text);
+}
+
 } // namespace
 
 redis_origin::redis_origin(source_core& core, origin_files files, const config& settings,
@@ -67,9 +71,10 @@ std::optional<policy_document> redis_origin::read_copy() {
     }
 }
 
-void redis_origin::take(policy_document fresh, std::string_view from) {
-    version_ = fresh.version().value_or(0);
-    core_.take(std::move(fresh), from);
+void redis_origin::take(policy_document fresh, std::string_view from, std::string_view remark) {
+    const auto version = fresh.version().value_or(0);
+    core_.take(std::move(fresh), from, remark); // or nothing, without memory
+    version_ = version;
 }
 
 void redis_origin::on_answer(redis::document_requests::answer answer) {
@@ -101,7 +106,7 @@ void redis_origin::on_answer(redis::document_requests::answer answer) {
 
 /// A text that was read before is not checked again.
 void redis_origin::read(std::int64_t version, const std::string& text) {
-    const auto digest = hash::key_hash{hash::process_secret()}.finish(text);
+    const auto digest = digest_of(text);
     const auto is_known = version == read_.version && digest == read_.text;
     if (!is_known)
         read_ = {.version = version, .text = digest, .problem = problem_of(version, text)};
@@ -129,22 +134,29 @@ std::string redis_origin::problem_of(std::int64_t version, const std::string& te
             throw error{errc::invalid_policy,
                         "the field document is missing, empty, or longer than " +
                             std::to_string(limits::max_json_bytes) + " bytes"};
-        if (version != version_) {
+        if (version != version_)
             take_published(version, text);
-            return {};
-        }
-        if (json::parse_published(text, version) == *core_.current())
-            return {};
-        return "document: not the one that is in force with version " + std::to_string(version) +
-               " (publish a change with a higher version)";
+        else if (json::parse_published(text, version) != *core_.current())
+            return "document: not the one that is in force with version " +
+                   std::to_string(version) + " (publish a change with a higher version)";
+        if (is_copy_due_)
+            keep_copy(version, text);
+        is_copy_due_ = false;
+        return {};
     } catch (const error& e) {
         return e.reason();
     }
 }
 
+/// Equal bytes under a higher version: perhaps only the field `version` was written.
 void redis_origin::take_published(std::int64_t version, const std::string& text) {
-    take(json::parse_published(text, version), "Redis");
-    keep_copy(version, text);
+    const auto is_same =
+        read_.version != 0 && read_.problem.empty() && digest_of(text) == read_.text;
+    take(json::parse_published(text, version), "Redis",
+         is_same ? ", with the same document as version " + std::to_string(read_.version) +
+                       " (was the field document written?)"
+                 : "");
+    is_copy_due_ = true;
 }
 
 void redis_origin::keep_copy(std::int64_t version, std::string_view text) {

@@ -34,7 +34,7 @@ struct origin_files {
     std::string copy;  ///< empty: none
 };
 
-class redis_origin final : public origin, private link_owner {
+class redis_origin final : public origin, public link_owner {
   public:
     /// Takes the document of the copy or of the file.
     /// @throws colimit::error as the constructor of the source
@@ -48,12 +48,12 @@ class redis_origin final : public origin, private link_owner {
     }
     void close() noexcept override { link_.close(); }
 
-  private:
     void on_answer(redis::document_requests::answer answer) override;
     void on_silence(std::string why) override {
         core_.report(policy_event_kind::unavailable, {}, why);
     }
 
+  private:
     /// What was read last. Times are in microseconds.
     struct reading {
         std::int64_t version = 0; ///< 0: none
@@ -65,7 +65,7 @@ class redis_origin final : public origin, private link_owner {
 
     void take_first();
     [[nodiscard]] std::optional<policy_document> read_copy();
-    void take(policy_document fresh, std::string_view from);
+    void take(policy_document fresh, std::string_view from, std::string_view remark = {});
     void read(std::int64_t version, const std::string& text);
     [[nodiscard]] std::string problem_of(std::int64_t version, const std::string& text);
     void take_published(std::int64_t version, const std::string& text);
@@ -77,6 +77,7 @@ class redis_origin final : public origin, private link_owner {
     const std::string key_;
     const std::int64_t poll_interval_;
     std::int64_t version_ = 0; ///< of the document in force; 0: none
+    bool is_copy_due_ = false; ///< of this document
     reading read_;
     key_link link_;
 };

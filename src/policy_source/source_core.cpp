@@ -125,7 +125,7 @@ policy_status source_core::status() const {
     return status_;
 }
 
-void source_core::take(policy_document fresh, std::string_view from) {
+void source_core::take(policy_document fresh, std::string_view from, std::string_view remark) {
     auto made = std::make_shared<const policy_document>(std::move(fresh));
     auto what = policy_event{.kind = policy_event_kind::loaded,
                              .at = std::chrono::system_clock::now(),
@@ -136,7 +136,7 @@ void source_core::take(policy_document fresh, std::string_view from) {
         auto next = status_; // without memory for all of this the old document stays
         next.origin = what.text;
         count_routes(*made, next);
-        what.text += remark_on(next);
+        what.text += remark_on(next).append(remark);
         next.version = what.version;
         next.since = what.at;
         ++next.loads;

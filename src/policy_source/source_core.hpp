@@ -62,8 +62,8 @@ class source_core : public std::enable_shared_from_this<source_core> {
     [[nodiscard]] thread_lock& lock() noexcept { return lock_; }
     [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
 
-    /// Puts a document in force.
-    void take(policy_document fresh, std::string_view from);
+    /// Puts a document in force, or does nothing without memory. The event has the remark, too.
+    void take(policy_document fresh, std::string_view from, std::string_view remark = {});
     /// Reports a problem, unless it is the one that was reported last.
     void report(policy_event_kind kind, std::optional<std::int64_t> version, std::string_view text);
     /// Notes that the document in force is what the origin has, so that a problem is over.

@@ -4,13 +4,19 @@
 // is not lost. (What strands of Asio allocate does not fail: they do not survive that.)
 
 #include <alloc_failure/failing_new.hpp>
+#include <colimit/policy_source.hpp>
 #include <policy_source/document_file.hpp>
+#include <policy_source/redis_origin.hpp>
+#include <policy_source/source_core.hpp>
 #include <support/observed_source.hpp>
 #include <support/unit_test.hpp>
 
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <optional>
+#include <string>
 
 BOOST_AUTO_TEST_SUITE(alloc_failure)
 
@@ -77,17 +83,61 @@ BOOST_AUTO_TEST_CASE(a_reload_without_memory_leaves_the_context_alone) {
         auto options = policy_source_options{};
         options.poll_interval = std::chrono::hours{1};
         source.emplace(context->get_executor(), path, options);
-        test::write_file(path, document_with("2/s"));
+        test::write_file(path, document_with("2/s burst 20")); // longer: to keep it takes memory
         source->reload();
     };
     begin();
     fail_each([&] { context->poll(); },
               [&] {
-                  source->reload();
-                  context->poll();
-                  BOOST_TEST(to_string(source->current()->policies().at("api")[0]) == "2/s");
+                  for (const std::string rules : {"1/s", "2/s burst 20"}) {
+                      test::write_file(path, document_with(rules));
+                      source->reload();
+                      context->poll();
+                      BOOST_TEST(to_string(source->current()->policies().at("api")[0]) == rules);
+                  }
                   begin();
               });
+}
+
+BOOST_AUTO_TEST_CASE(a_published_document_that_came_without_memory_is_taken_later_with_its_copy) {
+    const auto folder = test::fresh_folder{};
+    const auto path = folder.path() + "/policies.json";
+    const auto copy = folder.path() + "/copy.json";
+    test::write_file(path, document_with("1/s"));
+    auto context = asio::io_context{1};
+    const auto core =
+        std::make_shared<detail::source_core>(context.get_executor(), policy_source_options{});
+    auto origin = detail::redis_origin{*core,
+                                       {.first = path, .copy = copy},
+                                       config{},
+                                       redis::parse_address("unix:" + folder.path() + "/none"),
+                                       std::chrono::hours{1}};
+    auto version = std::int64_t{1};
+    const auto answer = [&] {
+        return redis::document_requests::answer{.has_document = true,
+                                                .version = std::to_string(version),
+                                                .document =
+                                                    document_with(std::to_string(version) + "/s"),
+                                                .error = {}};
+    };
+    fail_each(
+        [&] {
+            try {
+                origin.on_answer(answer());
+            } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch): as in key_link
+            }
+        },
+        [&] {
+            origin.on_answer(answer());
+            const auto status = core->status();
+            BOOST_TEST(!status.problem);
+            BOOST_TEST((status.version == version));
+            BOOST_TEST(to_string(core->current()->policies().at("api")[0]) ==
+                       std::to_string(version) + "/s");
+            BOOST_TEST(detail::read_file(copy).text.find(
+                           "\"version\": " + std::to_string(version)) != std::string::npos);
+            ++version;
+        });
 }
 
 BOOST_AUTO_TEST_SUITE_END()
