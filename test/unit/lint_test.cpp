@@ -230,6 +230,41 @@ BOOST_AUTO_TEST_CASE(fields_without_effect_are_a_warning) {
                "no_effect policies.a.prevent_duplicate");
 }
 
+BOOST_AUTO_TEST_CASE(leases_that_decide_no_call_are_a_warning) {
+    const auto routes = [](const std::string& text, const std::string& rules = "100/s") {
+        return document_problems(
+            R"({"policies": {"a": {"rules": ")" + rules + R"(", "leases": "10ms"},
+                             "b": "9000/h"})" +
+            (text.empty() ? "" : R"(, "routes": [)" + text + R"({"path": "/*", "policies": []}])") +
+            "}");
+    };
+    const std::string both = R"({"path": "/x", "policies": ["a", "b"]}, )";
+    const std::string alone = R"({"path": "/y", "policy": "a"}, )";
+    constexpr auto found = "no_effect policies.a.leases";
+    BOOST_TEST(routes(both) == found);
+    BOOST_TEST(routes(both + alone) == "");
+    BOOST_TEST(routes(alone) == "unused_policy policies.b");
+    BOOST_TEST(routes(R"({"path": "/y", "policy": "b"}, )") == "unused_policy policies.a");
+    BOOST_TEST(routes("") == "");
+    BOOST_TEST(routes("", "100/s shadow") == found);
+    BOOST_TEST(routes("", "100/s; 5000/h named hour shadow") == found);
+    BOOST_TEST(routes(both + alone, "100/s; 5000/h named hour shadow") == found);
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_mode_that_denies_nothing_is_a_warning) {
+    const auto policy = [](const std::string& fields) {
+        return document_problems(R"({"policies": {"a": {"rules": "5/s", )" + fields +
+                                 R"(}, "b": "5/s"}})");
+    };
+    BOOST_TEST(policy(R"("shadow": true, "on_failure": "deny")") ==
+               "no_effect policies.a.on_failure");
+    BOOST_TEST(policy(R"("on_failure": "deny")") == "");
+    for (const auto* const mode :
+         {"allow", "local", "error"}) // which may count or end with an error
+        BOOST_TEST(policy(R"("shadow": true, "on_failure": ")" + std::string{mode} + '"') == "",
+                   mode);
+}
+
 BOOST_AUTO_TEST_CASE(a_rule_that_another_policy_of_its_routes_covers_is_unreachable) {
     const auto problems = [](const std::string& policies, const std::string& routes) {
         return document_problems(R"({"policies": {)" + policies + R"(}, "routes": [)" + routes +

@@ -6,6 +6,7 @@
 
 #include <tool/frame/format.hpp>
 #include <tool/lint/findings.hpp>
+#include <tool/lint/idle_fields.hpp>
 #include <tool/lint/rate_bounds.hpp>
 #include <tool/lint/route_limits.hpp>
 #include <tool/lint/trust.hpp>
@@ -148,6 +149,7 @@ class route_reader {
                  "all policies are in shadow mode: nothing is limited");
         const auto* const routes = member(written_.root, "routes");
         look_at_fields(parsed, routes != nullptr);
+        look_at_idle_fields(parsed, *found_);
         if (routes == nullptr)
             return; // the application chooses policies
         if (parsed.routes().empty())
