@@ -320,7 +320,20 @@ BOOST_AUTO_TEST_CASE(a_route_without_policies_that_leaves_no_request_is_a_warnin
                        "open_route routes[0]",
                    path);
     BOOST_TEST(routes(R"("policies": [], "path": "/{x}/{y}")", R"("policies": [])") == "");
-    BOOST_TEST(routes(R"("policies": [], "methods": ["GET"], "path": "/{x}/*")") == "");
+    for (const auto& [methods, problem] : std::vector<std::pair<std::string, std::string>>{
+             {R"("GET")", "open_route routes[0]"},
+             {R"("GET", "POST")", "open_route routes[0]"},
+             {R"("GET", "OPTIONS")", "open_route routes[0]"},
+             {R"("OPTIONS")", ""},
+             {R"("OPTIONS", "TRACE")", ""}})
+        BOOST_TEST(routes(R"("policies": [], "path": "/{x}/*", "methods": [)" + methods + ']') ==
+                       problem,
+                   methods);
+    // Requests with GET, which the later route does not limit, are limited by none.
+    BOOST_TEST(document_problems(R"({"policies": {"a": "5/s"}, "routes": [
+        {"path": "/*", "methods": ["GET"], "policies": []},
+        {"path": "/*", "methods": ["POST"], "policy": "a"},
+        {"path": "/*", "policies": []}]})") == "");
     BOOST_TEST(routes(R"("policy": "a", "path": "/{x}/{y}")") == "");
     const auto found = tool::lint::findings_of(R"({"policies": {"a": "5/s"}, "routes": [
         {"path": "/{x}/*", "policies": []}, {"path": "/*", "policy": "a"}]})");

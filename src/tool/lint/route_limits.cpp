@@ -95,6 +95,14 @@ std::optional<std::size_t> stricter_in(const keyed_policy& p, const colimit::rul
     return std::nullopt;
 }
 
+/// Returns whether a route has only methods that a service hardly limits, as those before a request
+/// from another origin.
+bool is_harmless(const colimit::http::route& r) {
+    return !r.methods().empty() && std::ranges::all_of(r.methods(), [](std::string_view method) {
+        return method == "OPTIONS" || method == "HEAD" || method == "TRACE";
+    });
+}
+
 class limit_reader {
   public:
     limit_reader(const policy_document& document, std::vector<finding>& found)
@@ -149,7 +157,7 @@ class limit_reader {
         auto has_text = rest.empty();
         while (!has_text && !rest.empty())
             has_text = !colimit::http::is_any(colimit::http::take_segment(rest));
-        if (has_text || !routes[i].methods().empty() || !document_->policies_of(i).empty())
+        if (has_text || is_harmless(routes[i]) || !document_->policies_of(i).empty())
             return;
         for (auto later = i + 1; later < routes.size(); ++later) {
             const colimit::http::route_table both{{routes[later], routes[i]}};
