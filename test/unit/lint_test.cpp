@@ -345,6 +345,27 @@ BOOST_AUTO_TEST_CASE(a_route_without_policies_that_leaves_no_request_is_a_warnin
                "routes[1])");
 }
 
+BOOST_AUTO_TEST_CASE(policies_of_a_route_without_a_common_tag_are_a_warning) {
+    const auto tags = [](const std::string& a, const std::string& b) {
+        return tool::lint::findings_of(R"({"policies": {"a": {"rules": "5/s", "key": "user)" + a +
+                                       R"("}, "b": {"rules": "100/h", "key": "ip)" + b +
+                                       R"("}}, "routes": [{"path": "/x", "policy": "a"},
+                               {"path": "/*", "policies": ["a", "b"]}]})");
+    };
+    for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{
+             {"+tag:a", "+tag:b"}, {"+tag:a", ""}, {"", "+tag:b"}, {"+tag:a", "+tag:ab"}}) {
+        const auto found = tags(a, b);
+        BOOST_TEST_REQUIRE(found.size() == 1U);
+        BOOST_TEST((found[0].problem == problem::different_tags));
+        BOOST_TEST(found[0].path == "routes[1]");
+        BOOST_TEST(found[0].message.find("(got 'user" + a + "' of a and 'ip" + b + "' of b, ") !=
+                   std::string::npos);
+    }
+    for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{
+             {"", ""}, {"+tag:a", "+tag:a"}, {"+route+tag:a", "+tag:a"}})
+        BOOST_TEST(tags(a, b).empty());
+}
+
 BOOST_AUTO_TEST_CASE(fields_about_addresses_that_no_limit_reads_are_a_warning) {
     const auto with = [](const std::string& key, const std::string& fields) {
         return document_problems(R"({"policies": {"a": {"rules": "5/s", "key": ")" + key +

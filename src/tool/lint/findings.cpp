@@ -365,6 +365,8 @@ std::string_view to_string(problem p) noexcept {
         return "no_last_route";
     case problem::open_route:
         return "open_route";
+    case problem::different_tags:
+        return "different_tags";
     case problem::invented_key:
         return "invented_key";
     case problem::no_proxy_field:
