@@ -150,6 +150,13 @@ BOOST_AUTO_TEST_CASE(a_rate_that_no_traffic_has_is_a_warning) {
     BOOST_TEST(problems("1000001/us; 5/s named second") == "unreachable_rule boundless_rule");
 }
 
+BOOST_AUTO_TEST_CASE(an_offset_that_no_place_has_is_a_warning) {
+    for (const auto* const offset : {"utc+15", "utc-13", "utc+14:15", "utc-12:30", "utc+18"})
+        BOOST_TEST(problems("5 per day " + std::string{offset}) == "unknown_offset", offset);
+    for (const auto* const offset : {"utc", "utc+14", "utc-12", "utc+05:45", "calendar"})
+        BOOST_TEST(problems("5 per day " + std::string{offset}) == "", offset);
+}
+
 BOOST_AUTO_TEST_CASE(a_burst_of_a_day_is_a_warning_unless_another_rule_prevents_it) {
     BOOST_TEST(problems("1000/24h burst 1000") == "daily_quota_in_a_second");
     BOOST_TEST(problems("1000/24h burst 999") == "");
@@ -446,11 +453,35 @@ BOOST_AUTO_TEST_CASE(networks_that_have_too_many_clients_are_a_warning) {
     auto many = std::string{R"("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")"};
     BOOST_TEST(proxies(many) == "");
     BOOST_TEST(proxies(R"("10.0.0.0/8", "10.0.0.0/8", "11.0.0.0/8", "11.0.0.0/9", "11.128.0.0/9",
-                          "10.0.0.0/9", "10.0.0.0/10", "11.0.0.0/8", "10.0.0.0/8")") == "");
+                          "10.0.0.0/9", "10.0.0.0/10", "11.0.0.0/8", "10.0.0.0/8")")
+                   .find("wide_proxies") == std::string::npos);
     BOOST_TEST(proxies(R"("64:ff9b::/64")") == "");
     for (auto first = 100; first < 103; ++first)
         many += ", \"" + std::to_string(first) + ".0.0.0/8\"";
     BOOST_TEST(proxies(many) == "wide_proxies trusted_proxies");
+}
+
+BOOST_AUTO_TEST_CASE(a_network_in_another_one_is_a_warning) {
+    const auto proxies = [](const std::string& networks) {
+        return document_problems(R"({"policies": {"a": "5/s"}, "proxy_field": "Forwarded",
+            "trusted_proxies": [)" +
+                                 networks + "]}");
+    };
+    const std::string first = "no_effect trusted_proxies[0]";
+    const std::string second = "no_effect trusted_proxies[1]";
+    BOOST_TEST(proxies(R"("10.0.0.0/8", "10.0.0.0/8")") == second);
+    BOOST_TEST(proxies(R"("10.0.0.1", "10.0.0.1/32")") == second);
+    BOOST_TEST(proxies(R"("10.0.0.1", "::ffff:10.0.0.1")") == second);
+    BOOST_TEST(proxies(R"("10.0.0.0/8", "10.7.0.0/16")") == second);
+    BOOST_TEST(proxies(R"("10.7.0.0/16", "10.0.0.0/8")") == first);
+    BOOST_TEST(proxies(R"("10.0.0.0/9", "10.0.0.0/8")") == first);
+    BOOST_TEST(proxies(R"("::ffff:10.0.0.0/104", "10.0.0.1")") == second);
+    BOOST_TEST(proxies(R"("fc00::/7", "fc00::1")") == second);
+    BOOST_TEST(proxies(R"("fd00::1", "fc00::/7")") == first);
+    for (const auto* const apart :
+         {R"("10.0.0.0/8", "11.0.0.0/8")", R"("10.0.0.0/9", "10.128.0.0/9")",
+          R"("10.0.0.1", "10.0.0.2")", R"("fc00::/8", "fd00::/8")", R"("2001:db8::/32", "::1")"})
+        BOOST_TEST(proxies(apart) == "", apart);
 }
 
 BOOST_AUTO_TEST_CASE(a_network_without_its_prefix_is_a_warning) {

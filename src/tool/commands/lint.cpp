@@ -93,7 +93,7 @@ command lint_command() {
                  "keeps a client from taking them within a second. slow_recovery: an empty "
                  "bucket takes two days or longer to be full. day_bucket: a bucket per day, "
                  "week, month or year, where a calendar may be meant. boundless_rule: more per "
-                 "second than any traffic.",
+                 "second than any traffic. unknown_offset: of a calendar, which no place has.",
                  "About routes: no_policies, no_routes: nothing is limited. unused_policy: no "
                  "route uses the policy. foreign_path: a segment such as :id or <id>, which is "
                  "a literal text here. odd_path: blanks or control characters. final_slash: a path "

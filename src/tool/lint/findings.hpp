@@ -31,6 +31,8 @@ enum class problem : unsigned char {
     day_bucket,
     /// A rule grants more tokens per second than any traffic has.
     boundless_rule,
+    /// The days of a calendar begin where no time zone has its midnight.
+    unknown_offset,
     /// The document has no policies.
     no_policies,
     /// The document has an empty list of routes.
