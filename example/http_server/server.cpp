@@ -77,7 +77,9 @@ colimit::http::guard_options guard_options() {
     o.on_error = [last = colimit::error_code{}](const auto& /*request*/,
                                                 const colimit::http::verdict& v) mutable {
         if (std::exchange(last, v.error) != v.error)
-            std::cerr << "limiter: " << v.error.message() << "; requests are not limited\n";
+            std::cerr << "limiter: " << v.error.message()
+                      << (v.decision ? "; some policies of a request could not decide\n"
+                                     : "; requests are not limited\n");
     };
     return o;
 }

@@ -47,6 +47,9 @@ void check_segment(std::string_view segment) {
     const auto is_named =
         segment.size() > 2 && segment.front() == '{' && segment.back() == '}' &&
         std::ranges::all_of(segment.substr(1, segment.size() - 2), core::is_name_character);
+    if (is_named && segment.find("...") != std::string_view::npos) // of another router
+        refuse("invalid segment (got " + text::quoted(segment) +
+               ", expected {name} for one segment, or /* at the end for any number)");
     if (!is_named)
         refuse("invalid segment (got " + text::quoted(segment) +
                ", expected a text without *, { and }, or * or {name} alone)");

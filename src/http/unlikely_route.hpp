@@ -18,8 +18,8 @@ namespace colimit::http {
 [[nodiscard]] bool is_odd(std::string_view path);
 
 /// Returns the segment of a path that is not a literal text in other routers: `:id`, `<id>`,
-/// `[id]`, `{path...}`, `+`, `%s` and regular expressions; empty if there is none. Paths with `*`
-/// are checked by the parser.
+/// `[id]`, `...`, `+`, `%s` and regular expressions; empty if there is none. Segments with `*` or
+/// `{` are checked by the parser.
 [[nodiscard]] std::string_view foreign_segment(std::string_view path);
 
 /// Returns whether hardly any request has such a path, or one of these methods, of which none means

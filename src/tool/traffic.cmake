@@ -4,7 +4,8 @@ find_package(ZLIB REQUIRED)
 
 add_library(colimit_traffic STATIC
     frame/chart.cpp frame/format.cpp frame/key_field.cpp frame/service_key.cpp
-    lint/findings.cpp lint/rate_bounds.cpp lint/route_limits.cpp lint/trust.cpp
+    lint/findings.cpp lint/idle_fields.cpp lint/problem_names.cpp lint/rate_bounds.cpp
+    lint/route_limits.cpp lint/trust.cpp
     replay/access_log.cpp replay/chart.cpp replay/history.cpp replay/json_log.cpp replay/limits.cpp
     replay/lines.cpp replay/progress.cpp replay/report.cpp replay/statistics.cpp
     replay/timeline.cpp replay/times.cpp

@@ -144,6 +144,29 @@ test('counts in Redis are shared, and failures of Redis are the policies\' to de
     rmSync(folder, {recursive: true});
 });
 
+test('a policy that cannot decide is reported, and the others still do', async () => {
+    const {folder, socket, options, end} = await startRedis();
+    const both = {hello: '3 per 1h', all: {rules: '2 per 1h', key: 'global'}};
+    const server = await Server.start({policies: both, routes: [
+        {path: '/api/*', policies: ['hello', 'all']}]}, {options});
+    const get = async (path) => (await fetch(`${server.url}api/${path}`)).status;
+    const redis = (...words) => spawnSync('redis-cli', ['-s', socket, ...words], {encoding: 'utf8'}).stdout.trim();
+    assert.equal(await get('hello'), 200);
+    const key = redis('--scan', '--pattern', '*:hello:*');
+    redis('DEL', key);
+    assert.equal(redis('LPUSH', key, 'of another program'), '1');
+    assert.deepEqual([await get('hello'), await get('hello')], [200, 429]);
+    await eventually('it is reported', () => /; some policies of a request could not decide$/m.test(server.errors));
+    assert.doesNotMatch(server.errors, /requests are not limited/);
+    await server.stop();
+    const alone = await Server.start({policies: both, routes: [{path: '/*', policy: 'hello'}]}, {options});
+    assert.equal((await fetch(`${alone.url}api/hello`)).status, 200);
+    await eventually('it is reported', () => /; requests are not limited$/m.test(alone.errors));
+    await alone.stop();
+    await end();
+    rmSync(folder, {recursive: true});
+});
+
 /// Returns the next state that the server publishes.
 async function state(server) {
     const {body} = await fetch(`${server.url}events`);

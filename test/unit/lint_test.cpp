@@ -150,6 +150,13 @@ BOOST_AUTO_TEST_CASE(a_rate_that_no_traffic_has_is_a_warning) {
     BOOST_TEST(problems("1000001/us; 5/s named second") == "unreachable_rule boundless_rule");
 }
 
+BOOST_AUTO_TEST_CASE(an_offset_that_no_place_has_is_a_warning) {
+    for (const auto* const offset : {"utc+15", "utc-13", "utc+14:15", "utc-12:30", "utc+18"})
+        BOOST_TEST(problems("5 per day " + std::string{offset}) == "unknown_offset", offset);
+    for (const auto* const offset : {"utc", "utc+14", "utc-12", "utc+05:45", "calendar"})
+        BOOST_TEST(problems("5 per day " + std::string{offset}) == "", offset);
+}
+
 BOOST_AUTO_TEST_CASE(a_burst_of_a_day_is_a_warning_unless_another_rule_prevents_it) {
     BOOST_TEST(problems("1000/24h burst 1000") == "daily_quota_in_a_second");
     BOOST_TEST(problems("1000/24h burst 999") == "");
@@ -230,6 +237,41 @@ BOOST_AUTO_TEST_CASE(fields_without_effect_are_a_warning) {
                "no_effect policies.a.prevent_duplicate");
 }
 
+BOOST_AUTO_TEST_CASE(leases_that_decide_no_call_are_a_warning) {
+    const auto routes = [](const std::string& text, const std::string& rules = "100/s") {
+        return document_problems(
+            R"({"policies": {"a": {"rules": ")" + rules + R"(", "leases": "10ms"},
+                             "b": "9000/h"})" +
+            (text.empty() ? "" : R"(, "routes": [)" + text + R"({"path": "/*", "policies": []}])") +
+            "}");
+    };
+    const std::string both = R"({"path": "/x", "policies": ["a", "b"]}, )";
+    const std::string alone = R"({"path": "/y", "policy": "a"}, )";
+    constexpr auto found = "no_effect policies.a.leases";
+    BOOST_TEST(routes(both) == found);
+    BOOST_TEST(routes(both + alone) == "");
+    BOOST_TEST(routes(alone) == "unused_policy policies.b");
+    BOOST_TEST(routes(R"({"path": "/y", "policy": "b"}, )") == "unused_policy policies.a");
+    BOOST_TEST(routes("") == "");
+    BOOST_TEST(routes("", "100/s shadow") == found);
+    BOOST_TEST(routes("", "100/s; 5000/h named hour shadow") == found);
+    BOOST_TEST(routes(both + alone, "100/s; 5000/h named hour shadow") == found);
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_mode_that_denies_nothing_is_a_warning) {
+    const auto policy = [](const std::string& fields) {
+        return document_problems(R"({"policies": {"a": {"rules": "5/s", )" + fields +
+                                 R"(}, "b": "5/s"}})");
+    };
+    BOOST_TEST(policy(R"("shadow": true, "on_failure": "deny")") ==
+               "no_effect policies.a.on_failure");
+    BOOST_TEST(policy(R"("on_failure": "deny")") == "");
+    for (const auto* const mode :
+         {"allow", "local", "error"}) // which may count or end with an error
+        BOOST_TEST(policy(R"("shadow": true, "on_failure": ")" + std::string{mode} + '"') == "",
+                   mode);
+}
+
 BOOST_AUTO_TEST_CASE(a_rule_that_another_policy_of_its_routes_covers_is_unreachable) {
     const auto problems = [](const std::string& policies, const std::string& routes) {
         return document_problems(R"({"policies": {)" + policies + R"(}, "routes": [)" + routes +
@@ -285,7 +327,20 @@ BOOST_AUTO_TEST_CASE(a_route_without_policies_that_leaves_no_request_is_a_warnin
                        "open_route routes[0]",
                    path);
     BOOST_TEST(routes(R"("policies": [], "path": "/{x}/{y}")", R"("policies": [])") == "");
-    BOOST_TEST(routes(R"("policies": [], "methods": ["GET"], "path": "/{x}/*")") == "");
+    for (const auto& [methods, problem] : std::vector<std::pair<std::string, std::string>>{
+             {R"("GET")", "open_route routes[0]"},
+             {R"("GET", "POST")", "open_route routes[0]"},
+             {R"("GET", "OPTIONS")", "open_route routes[0]"},
+             {R"("OPTIONS")", ""},
+             {R"("OPTIONS", "TRACE")", ""}})
+        BOOST_TEST(routes(R"("policies": [], "path": "/{x}/*", "methods": [)" + methods + ']') ==
+                       problem,
+                   methods);
+    // Requests with GET, which the later route does not limit, are limited by none.
+    BOOST_TEST(document_problems(R"({"policies": {"a": "5/s"}, "routes": [
+        {"path": "/*", "methods": ["GET"], "policies": []},
+        {"path": "/*", "methods": ["POST"], "policy": "a"},
+        {"path": "/*", "policies": []}]})") == "");
     BOOST_TEST(routes(R"("policy": "a", "path": "/{x}/{y}")") == "");
     const auto found = tool::lint::findings_of(R"({"policies": {"a": "5/s"}, "routes": [
         {"path": "/{x}/*", "policies": []}, {"path": "/*", "policy": "a"}]})");
@@ -295,6 +350,27 @@ BOOST_AUTO_TEST_CASE(a_route_without_policies_that_leaves_no_request_is_a_warnin
                "has no policies and no literal segment, so requests of any name are not limited "
                "that routes[1] would limit (expected a path such as /health, or the policies of "
                "routes[1])");
+}
+
+BOOST_AUTO_TEST_CASE(policies_of_a_route_without_a_common_tag_are_a_warning) {
+    const auto tags = [](const std::string& a, const std::string& b) {
+        return tool::lint::findings_of(R"({"policies": {"a": {"rules": "5/s", "key": "user)" + a +
+                                       R"("}, "b": {"rules": "100/h", "key": "ip)" + b +
+                                       R"("}}, "routes": [{"path": "/x", "policy": "a"},
+                               {"path": "/*", "policies": ["a", "b"]}]})");
+    };
+    for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{
+             {"+tag:a", "+tag:b"}, {"+tag:a", ""}, {"", "+tag:b"}, {"+tag:a", "+tag:ab"}}) {
+        const auto found = tags(a, b);
+        BOOST_TEST_REQUIRE(found.size() == 1U);
+        BOOST_TEST((found[0].problem == problem::different_tags));
+        BOOST_TEST(found[0].path == "routes[1]");
+        BOOST_TEST(found[0].message.find("(got 'user" + a + "' of a and 'ip" + b + "' of b, ") !=
+                   std::string::npos);
+    }
+    for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{
+             {"", ""}, {"+tag:a", "+tag:a"}, {"+route+tag:a", "+tag:a"}})
+        BOOST_TEST(tags(a, b).empty());
 }
 
 BOOST_AUTO_TEST_CASE(fields_about_addresses_that_no_limit_reads_are_a_warning) {
@@ -377,11 +453,35 @@ BOOST_AUTO_TEST_CASE(networks_that_have_too_many_clients_are_a_warning) {
     auto many = std::string{R"("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")"};
     BOOST_TEST(proxies(many) == "");
     BOOST_TEST(proxies(R"("10.0.0.0/8", "10.0.0.0/8", "11.0.0.0/8", "11.0.0.0/9", "11.128.0.0/9",
-                          "10.0.0.0/9", "10.0.0.0/10", "11.0.0.0/8", "10.0.0.0/8")") == "");
+                          "10.0.0.0/9", "10.0.0.0/10", "11.0.0.0/8", "10.0.0.0/8")")
+                   .find("wide_proxies") == std::string::npos);
     BOOST_TEST(proxies(R"("64:ff9b::/64")") == "");
     for (auto first = 100; first < 103; ++first)
         many += ", \"" + std::to_string(first) + ".0.0.0/8\"";
     BOOST_TEST(proxies(many) == "wide_proxies trusted_proxies");
+}
+
+BOOST_AUTO_TEST_CASE(a_network_in_another_one_is_a_warning) {
+    const auto proxies = [](const std::string& networks) {
+        return document_problems(R"({"policies": {"a": "5/s"}, "proxy_field": "Forwarded",
+            "trusted_proxies": [)" +
+                                 networks + "]}");
+    };
+    const std::string first = "no_effect trusted_proxies[0]";
+    const std::string second = "no_effect trusted_proxies[1]";
+    BOOST_TEST(proxies(R"("10.0.0.0/8", "10.0.0.0/8")") == second);
+    BOOST_TEST(proxies(R"("10.0.0.1", "10.0.0.1/32")") == second);
+    BOOST_TEST(proxies(R"("10.0.0.1", "::ffff:10.0.0.1")") == second);
+    BOOST_TEST(proxies(R"("10.0.0.0/8", "10.7.0.0/16")") == second);
+    BOOST_TEST(proxies(R"("10.7.0.0/16", "10.0.0.0/8")") == first);
+    BOOST_TEST(proxies(R"("10.0.0.0/9", "10.0.0.0/8")") == first);
+    BOOST_TEST(proxies(R"("::ffff:10.0.0.0/104", "10.0.0.1")") == second);
+    BOOST_TEST(proxies(R"("fc00::/7", "fc00::1")") == second);
+    BOOST_TEST(proxies(R"("fd00::1", "fc00::/7")") == first);
+    for (const auto* const apart :
+         {R"("10.0.0.0/8", "11.0.0.0/8")", R"("10.0.0.0/9", "10.128.0.0/9")",
+          R"("10.0.0.1", "10.0.0.2")", R"("fc00::/8", "fd00::/8")", R"("2001:db8::/32", "::1")"})
+        BOOST_TEST(proxies(apart) == "", apart);
 }
 
 BOOST_AUTO_TEST_CASE(a_network_without_its_prefix_is_a_warning) {
@@ -468,7 +568,7 @@ BOOST_AUTO_TEST_CASE(a_path_in_the_syntax_of_another_router_is_a_warning) {
                                    "/<int:id>",     "/a/<path:rest>",
                                    "/[id]",         "/[...slug]",
                                    "/[[...slug]]",  "/(group)/a",
-                                   "/{path...}",    "/[0-9]+",
+                                   "/a...b",        "/[0-9]+",
                                    "/\\\\d+",       "/(a|b)",
                                    "/a|b",          "/^a",
                                    "/a$",           "/$id",
@@ -489,7 +589,8 @@ BOOST_AUTO_TEST_CASE(a_path_in_the_syntax_of_another_router_is_a_warning) {
           "/it's",      "/a!",        "/{user.id}", "/x_y-z",          "/_health",  "/a+b",
           "/v1/a:void", "/i/_search", "/id",        "/100%25",         "/%2Bx"})
         BOOST_TEST(path(text) == "", text);
-    for (const auto* const text : {"/*name", "/{id:[0-9]+}", "/{*path}", "/**", "/{id}?", "/a*"})
+    for (const auto* const text :
+         {"/*name", "/{id:[0-9]+}", "/{*path}", "/**", "/{id}?", "/a*", "/{path...}"})
         BOOST_TEST(path(text).starts_with("invalid_document"), text);
 }
 

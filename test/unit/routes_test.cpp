@@ -380,6 +380,11 @@ BOOST_AUTO_TEST_CASE(what_is_no_route_is_refused_with_the_reason) {
     for (const auto* segment : {"a*", "**", "{", "{}", "a{b}", "{a b}", "{a", "a}", "{a}b"})
         BOOST_TEST(
             refusal("/x/" + std::string{segment} + "/y").starts_with("invalid segment (got '"));
+    for (const auto* segment : {"{path...}", "{...}", "{...path}"})
+        BOOST_TEST(refusal("/x/" + std::string{segment}) ==
+                   "invalid segment (got '" + std::string{segment} +
+                       "', expected {name} for one segment, or /* at the end for any number)");
+    BOOST_TEST(refusal("/x/{user.id}/{a..b}") == "not refused");
     BOOST_TEST(refusal("/" + std::string(limits::max_route_bytes, 'a')) ==
                "the path is too long (got 1025 bytes, expected at most 1024)");
     BOOST_TEST(refusal("/" + std::string(limits::max_route_bytes - 1, 'a')) == "not refused");

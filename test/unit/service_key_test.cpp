@@ -57,7 +57,8 @@ std::string guard_key(const colimit::policy_document& d, std::string_view client
 BOOST_AUTO_TEST_CASE(the_keys_of_the_guard_are_keys_under_every_template) {
     for (const std::string_view key :
          {"ip", "user", "global", "user|ip", "ip+route", "method+ip", "user|ip+route+tag:x",
-          "header:X-Api-Key|ip", "header:X-Api-Key", "query:account+ip", "global+user"})
+          "header:X-Api-Key|ip", "header:X-Api-Key", "query:account+ip", "global+user",
+          "user+user|ip"})
         for (const std::string_view prefixes : {"", R"(, "ipv6_prefix": 128)"}) {
             const auto d = document_of(key, prefixes);
             for (const std::string_view client : {"192.0.2.7", "2001:db8::bad", "::ffff:192.0.2.7"})
@@ -186,13 +187,32 @@ BOOST_AUTO_TEST_CASE(a_text_with_fields_of_the_library_is_one_that_it_writes) {
         refuses(key, "no key has this method");
     for (const auto* const key : {"user#abc", "user#42;route=/x", "all#x;user=1"})
         refuses(key, "no key has this digest");
+    for (const auto* const key :
+         {"user=1;user=2", "user=1;ip=192.0.2.7;user=2", "tag=t;user=1;user=2",
+          "method=GET;method=POST", "header:x=1;header:x=2", "query:A=1;query:A=2",
+          "user=1;user#0123456789abcdef0123456789abcdef"})
+        refuses(key, "no key has two values of this field");
+    for (const auto* const key : {"header:=5", "query:=5", "user=1;header:=5", "query:#5"})
+        refuses(key, "no key has a field without a name");
     refuses("verified:header:x-k=1", "another spelling of a field");
     for (const auto* const key :
          {"user=1%3B%25", "tag=t;user=1", "user=", "user=1;part=", "tag=;user=1",
           "user=1;part=a;part=b", "global;part=a", "none;route=/x", "method=other",
           "tag=t;global;part=a", "user#0123456789abcdef0123456789abcdef;route=/x",
-          "all#0123456789abcdef0123456789abcdef;part=a", "header:x-k=1;method=GET"})
+          "all#0123456789abcdef0123456789abcdef;part=a", "header:x-k=1;method=GET",
+          "header:a=1;header:b=2", "query:a=1;query:A=2", "user=1;user=1", "none;none",
+          "route=/a;route=/b"})
         BOOST_TEST(service_key(key) == key);
+    const auto two = colimit::key::address("192.0.2.1").address("192.0.2.2");
+    BOOST_TEST(service_key(two) == std::string{two});
+}
+
+BOOST_AUTO_TEST_CASE(a_part_that_a_template_has_twice_has_one_value) {
+    const auto d = document_of("user+user|ip");
+    BOOST_TEST(service_key("user=1;user=1", d, "t") == "user=1;user=1");
+    BOOST_TEST(service_key("none;ip=192.0.2.7", d, "t") == "none;ip=192.0.2.7");
+    BOOST_TEST(problem([&] { return service_key("user=1;user=2", d, "t"); }) ==
+               "KEY: no key has two values of this field (got user=2, expected one user)");
 }
 
 BOOST_AUTO_TEST_CASE(a_digest_is_one_that_a_key_can_have) {

@@ -123,6 +123,7 @@ struct inspect_options {
 
     int inspect_policies(output& out) const {
         const auto [limited, others] = what.all_limited(key);
+        require_use_of_prefix(server.prefix_option, limited);
         servers at{server.config()};
         for (const auto& each : limited) {
             if (!what.rules.empty() && server.mode != "multi")

@@ -53,6 +53,16 @@ void require_use_of(const std::optional<std::string>& member, const colimit::pol
                                  " has no distinct rule"};
 }
 
+void require_use_of_prefix(const CLI::Option* prefix, std::span<const limited_key> limited) {
+    const auto has_own = [](const limited_key& each) {
+        return colimit::detail::access::options(each.limit).has_prefix;
+    };
+    if (!limited.empty() && std::ranges::all_of(limited, has_own))
+        refuse_given(prefix, "no effect: policy " + std::string{limited.front().limit.name()} +
+                                 " of the document has a prefix of its own" +
+                                 (limited.size() > 1 ? ", as the others for this key have" : ""));
+}
+
 void declare_request(CLI::App& app, std::optional<std::string>& request) {
     app.add_option(
            "--request", request,
@@ -102,10 +112,7 @@ std::string key_call::key_text(const limited_key& limited) const {
 
 void key_call::check_place(servers& at, const limited_key& limited) const {
     const auto is_multi = server.mode == "multi";
-    if (colimit::detail::access::options(limited.limit).has_prefix)
-        refuse_given(server.prefix_option, "no effect: policy " +
-                                               std::string{limited.limit.name()} +
-                                               " of the document has a prefix of its own");
+    require_use_of_prefix(server.prefix_option, {&limited, 1});
     if (!what.rules.empty() && !is_multi)
         require_no_other_storage(at, limited, server.prefix, tags(), instead_of_packed);
     require_no_other_mode(at, limited, server.prefix, tags(), is_multi);

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -98,6 +99,8 @@ void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning,
 void declare_member(CLI::App& app, std::optional<std::string>& member);
 /// @throws std::runtime_error if a member is given, and no rule counts members
 void require_use_of(const std::optional<std::string>& member, const colimit::policy& p);
+/// @throws std::runtime_error if `--prefix` is given, and every policy has a prefix of its own
+void require_use_of_prefix(const CLI::Option* prefix, std::span<const limited_key> limited);
 /// Declares `--request`.
 void declare_request(CLI::App& app, std::optional<std::string>& request);
 

@@ -93,14 +93,15 @@ command lint_command() {
                  "keeps a client from taking them within a second. slow_recovery: an empty "
                  "bucket takes two days or longer to be full. day_bucket: a bucket per day, "
                  "week, month or year, where a calendar may be meant. boundless_rule: more per "
-                 "second than any traffic.",
+                 "second than any traffic. unknown_offset: of a calendar, which no place has.",
                  "About routes: no_policies, no_routes: nothing is limited. unused_policy: no "
                  "route uses the policy. foreign_path: a segment such as :id or <id>, which is "
                  "a literal text here. odd_path: blanks or control characters. final_slash: a path "
                  "is no prefix. unknown_method: hardly any request has it. head_without_get: GET "
                  "answers the same. no_last_route: requests "
                  "that no route matches are not limited. open_route: a route without policies "
-                 "takes requests of any name from one that limits. A document without the field "
+                 "takes requests of any name from one that limits. different_tags: a cluster "
+                 "cannot check the policies of a route together. A document without the field "
                  "routes has none of these warnings, as "
                  "the application chooses policies. invented_key: every policy of a route has a "
                  "key that a client can choose. no_proxy_field: there are trusted proxies, and "

@@ -76,6 +76,19 @@ void check_method(const field& f) {
     return fields.size() == 1 ? *fields.begin() : "route=PATH";
 }
 
+/// Refuses two values of what a request has once. Of a template with a part twice, as in
+/// `user+user|ip`, both fields are equal; an application adds any number of the other fields.
+void check_repeated(const std::vector<std::string_view>& fields) {
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        const auto f = read_field(fields[i]);
+        const auto is_once = f.name == "user" || f.name == "method" ||
+                             f.name.starts_with("header:") || f.name.starts_with("query:");
+        for (std::size_t other = 0; other < i && is_once; ++other)
+            if (fields[other] != f.whole && read_field(fields[other]).name == f.name)
+                refuse(f.whole, "no key has two values of this field", "one " + f.name);
+    }
+}
+
 /// Makes a key of the form of a policy's template.
 class key_maker {
   public:
@@ -102,6 +115,7 @@ class key_maker {
             take_digest(fields);
         if (fields.size() != parts_.size())
             refuse_form();
+        check_repeated(fields);
         for (std::size_t i = 0; i < fields.size(); ++i)
             add(read_field(fields[i]), parts_[i]);
         return std::string{tag_ ? made_.tagged(*tag_) : made_};
@@ -266,6 +280,8 @@ void check_spelling(const field& f) {
                std::string{colimit::key::address(*v6)} + " or the network of another length");
     if (right != f.whole)
         refuse(f.whole, "another spelling of a field", right);
+    if ((f.name == "header:" || f.name == "query:") && f.whole.size() != f.name.size())
+        refuse(f.whole, "no key has a field without a name", f.name + "NAME=VALUE");
 }
 
 /// Refuses a field that no key of the library has, in a key that has fields of the library.
@@ -343,8 +359,10 @@ void check_order(const std::vector<std::string_view>& fields) {
             made = access::with_name(made, own);
         key += (std::exchange(is_first, false) ? "" : ";") + own;
     }
-    if (is_checked)
+    if (is_checked) {
         check_order(fields);
+        check_repeated(fields);
+    }
     if (!is_scoped || key.size() <= tag_size + colimit::limits::plain_key_bytes)
         return key;
     return key.substr(0, tag_size) + std::string{made};

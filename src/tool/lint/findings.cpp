@@ -6,6 +6,7 @@
 
 #include <tool/frame/format.hpp>
 #include <tool/lint/findings.hpp>
+#include <tool/lint/idle_fields.hpp>
 #include <tool/lint/rate_bounds.hpp>
 #include <tool/lint/route_limits.hpp>
 #include <tool/lint/trust.hpp>
@@ -55,6 +56,7 @@ class reader {
             look_at_burst(p, i);
             look_at_recovery(p, i);
             look_at_rate(p, i);
+            look_at_offset(p, i);
         }
     }
 
@@ -130,6 +132,12 @@ class reader {
                                    "which limits nothing (is the unit of its period right?)");
     }
 
+    void look_at_offset(const policy& p, std::size_t i) {
+        if (p[i].utc_offset() < hours{-12} || p[i].utc_offset() > hours{14})
+            warn(problem::unknown_offset, p,
+                 rule_text(p, i) + " has an offset that no place has (expected utc-12 to utc+14)");
+    }
+
     std::vector<finding>* found_;
 };
 
@@ -148,6 +156,7 @@ class route_reader {
                  "all policies are in shadow mode: nothing is limited");
         const auto* const routes = member(written_.root, "routes");
         look_at_fields(parsed, routes != nullptr);
+        look_at_idle_fields(parsed, *found_);
         if (routes == nullptr)
             return; // the application chooses policies
         if (parsed.routes().empty())
@@ -315,60 +324,6 @@ finding error_in(std::string_view text) {
 
 std::string rule_text(const policy& p, std::size_t i) {
     return "rule " + std::to_string(i + 1) + " (" + to_string(p[i]) + ")";
-}
-
-std::string_view to_string(problem p) noexcept {
-    switch (p) {
-    case problem::invalid_document:
-        return "invalid_document";
-    case problem::unreachable_rule:
-        return "unreachable_rule";
-    case problem::daily_quota_in_a_second:
-        return "daily_quota_in_a_second";
-    case problem::slow_recovery:
-        return "slow_recovery";
-    case problem::day_bucket:
-        return "day_bucket";
-    case problem::boundless_rule:
-        return "boundless_rule";
-    case problem::no_policies:
-        return "no_policies";
-    case problem::no_routes:
-        return "no_routes";
-    case problem::unused_policy:
-        return "unused_policy";
-    case problem::foreign_path:
-        return "foreign_path";
-    case problem::odd_path:
-        return "odd_path";
-    case problem::final_slash:
-        return "final_slash";
-    case problem::unknown_method:
-        return "unknown_method";
-    case problem::head_without_get:
-        return "head_without_get";
-    case problem::only_shadow:
-        return "only_shadow";
-    case problem::unused_key:
-        return "unused_key";
-    case problem::no_effect:
-        return "no_effect";
-    case problem::wide_proxies:
-        return "wide_proxies";
-    case problem::one_address:
-        return "one_address";
-    case problem::wide_prefix:
-        return "wide_prefix";
-    case problem::no_last_route:
-        return "no_last_route";
-    case problem::open_route:
-        return "open_route";
-    case problem::invented_key:
-        return "invented_key";
-    case problem::no_proxy_field:
-        break;
-    }
-    return "no_proxy_field";
 }
 
 std::vector<finding> findings_of(std::string_view document) {

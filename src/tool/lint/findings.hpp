@@ -31,6 +31,8 @@ enum class problem : unsigned char {
     day_bucket,
     /// A rule grants more tokens per second than any traffic has.
     boundless_rule,
+    /// The days of a calendar begin where no time zone has its midnight.
+    unknown_offset,
     /// The document has no policies.
     no_policies,
     /// The document has an empty list of routes.
@@ -57,6 +59,8 @@ enum class problem : unsigned char {
     no_last_route,
     /// A route limits nothing and has a path without a text, before one that would limit.
     open_route,
+    /// The keys of a route's policies have different tags, or some have one and others none.
+    different_tags,
     /// Every policy of a route has a key that a client can choose.
     invented_key,
     /// There are trusted proxies, and not the field that they write.

@@ -50,6 +50,12 @@ bool is_part_of(const colimit::http::key_template& coarse,
     });
 }
 
+/// Returns `+tag:NAME`; empty if the keys have no tag.
+std::string tag_of(const colimit::http::key_template& key) {
+    const auto text = to_string(key);
+    return text.substr(std::min(text.find("+tag:"), text.size()));
+}
+
 bool reads_address(const keyed_policy& p) {
     return std::ranges::any_of(parts_of(p.key), [](std::string_view part) {
         return part == "ip" || part.ends_with("|ip");
@@ -95,6 +101,14 @@ std::optional<std::size_t> stricter_in(const keyed_policy& p, const colimit::rul
     return std::nullopt;
 }
 
+/// Returns whether a route has only methods that a service hardly limits, as those before a request
+/// from another origin.
+bool is_harmless(const colimit::http::route& r) {
+    return !r.methods().empty() && std::ranges::all_of(r.methods(), [](std::string_view method) {
+        return method == "OPTIONS" || method == "HEAD" || method == "TRACE";
+    });
+}
+
 class limit_reader {
   public:
     limit_reader(const policy_document& document, std::vector<finding>& found)
@@ -104,7 +118,7 @@ class limit_reader {
         for (const auto& p : document_->policies())
             look_for_stricter_policy(*document_->find(p.name()));
         for (std::size_t i = 0; i < document_->routes().size(); ++i)
-            look_at_open_route(i);
+            look_at_route(i);
         look_at_addresses();
     }
 
@@ -142,6 +156,20 @@ class limit_reader {
                goes_with(*document_, p, strict);
     }
 
+    void look_at_route(std::size_t i) {
+        look_at_open_route(i);
+        const auto policies = document_->policies_of(i);
+        for (const auto& p : policies)
+            if (const auto& first = policies.front(); tag_of(p.key) != tag_of(first.key))
+                return warn(problem::different_tags, "routes[" + std::to_string(i) + "]",
+                            "no step of a cluster can check its policies together, as their keys "
+                            "have no common tag (got '" +
+                                to_string(first.key) + "' of " + std::string{first.limit.name()} +
+                                " and '" + to_string(p.key) + "' of " +
+                                std::string{p.limit.name()} +
+                                ", expected one tag:NAME in all keys, or in none)");
+    }
+
     /// Looks for a route without policies and without a text in its path, before one that limits.
     void look_at_open_route(std::size_t i) {
         const auto& routes = document_->routes();
@@ -149,7 +177,7 @@ class limit_reader {
         auto has_text = rest.empty();
         while (!has_text && !rest.empty())
             has_text = !colimit::http::is_any(colimit::http::take_segment(rest));
-        if (has_text || !routes[i].methods().empty() || !document_->policies_of(i).empty())
+        if (has_text || is_harmless(routes[i]) || !document_->policies_of(i).empty())
             return;
         for (auto later = i + 1; later < routes.size(); ++later) {
             const colimit::http::route_table both{{routes[later], routes[i]}};

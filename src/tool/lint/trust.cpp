@@ -44,6 +44,22 @@ void look_at_keys(std::span<const keyed_policy> policies, std::size_t route,
                          "policy with the key ip that is not in shadow mode)"});
 }
 
+/// Returns the length of a network's prefix in IPv6 form.
+[[nodiscard]] int bits_of(std::string_view text) {
+    const auto slash = text.find('/');
+    if (slash == std::string_view::npos)
+        return 128;
+    const auto bits = colimit::detail::read_decimal(text.substr(slash + 1), 128).value_or(128);
+    return static_cast<int>(bits) + (text.find(':') == std::string_view::npos ? 96 : 0);
+}
+
+/// Returns whether the first network is a part of the second one.
+[[nodiscard]] bool is_in(std::string_view own, std::string_view other) {
+    const auto first = colimit::http::parse_address(own.substr(0, own.find('/')));
+    return bits_of(other) <= bits_of(own) && first &&
+           colimit::http::network{other}.contains(*first);
+}
+
 /// Returns how much of a network of which most hosts are clients it has, a /8 of IPv4 or a /17 of
 /// global IPv6.
 [[nodiscard]] double width_of(std::string_view text) {
@@ -98,22 +114,24 @@ bool may_deny(const colimit::policy& p) noexcept {
 }
 
 void look_at_networks(std::span<const std::string_view> networks, std::vector<finding>& found) {
-    const auto is_in = [&](std::size_t i, std::size_t other) {
-        const auto own = width_of(networks[i]);
-        const auto wide = width_of(networks[other]);
-        const auto first =
-            colimit::http::parse_address(networks[i].substr(0, networks[i].find('/')));
-        return (wide > own || (wide == own && other < i)) && first &&
-               colimit::http::network{networks[other]}.contains(*first);
+    /// Returns another network that has this one; of equal ones the first.
+    const auto found_in = [&](std::size_t i) {
+        for (std::size_t other = 0; other < networks.size(); ++other)
+            if (other != i && is_in(networks[i], networks[other]) &&
+                (other < i || !is_in(networks[other], networks[i])))
+                return other;
+        return i;
     };
     constexpr auto most = 4; // such as all networks of a provider, with those of its customers
     auto together = 0.0;
     for (std::size_t i = 0; i < networks.size(); ++i) {
         const auto width = width_of(networks[i]);
-        auto is_counted = width > 1;
-        for (std::size_t other = 0; other < networks.size() && !is_counted; ++other)
-            is_counted = is_in(i, other);
-        together += is_counted ? 0 : width;
+        const auto other = found_in(i);
+        together += width > 1 || other != i ? 0 : width;
+        if (other != i)
+            found.push_back({problem::no_effect, "trusted_proxies[" + std::to_string(i) + "]",
+                             "is in the network " + std::string{networks[other]} +
+                                 ", which is trusted, too (remove one of them)"});
         look_at_address(networks[i], i, found);
         if (width > 1)
             found.push_back({problem::wide_proxies, "trusted_proxies[" + std::to_string(i) + "]",
