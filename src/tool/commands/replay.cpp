@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // colimit replay: which clients a limit would have denied, how often and when. Reading order of
-// replay/: access_log (a line), lines (a file), history (a log), limits and run (through the
-// limiter), then the output: statistics, timeline, report, chart.
+// replay/: access_log (a line), unpacked_file and lines (a file), history (a log), limits and run
+// (through the limiter), then the output: statistics, timeline, report, chart.
 
 #include <policy_json/document.hpp>
 #include <tool/commands/table.hpp>
