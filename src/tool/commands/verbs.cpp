@@ -28,7 +28,7 @@ constexpr auto verbs_of_slots = "peek, inspect, block or reset";
 struct check_options : check_call {
     void declare(CLI::App& app) {
         check_call::declare(app);
-        declare_request(app, request);
+        declare_request(app);
     }
     int run(output& out) {
         return ask(out, [this](colimit::limiter& l, const limited_key& k) -> result {
@@ -69,7 +69,7 @@ struct charge_command_options : key_call {
         key_call::declare(app);
         declare_cost(app, cost, "Tokens to charge", 1);
         declare_member(app, member);
-        declare_request(app, request);
+        declare_request(app);
     }
     int run(output& out) {
         const auto options =
@@ -99,7 +99,7 @@ struct refund_options : key_call {
     void declare(CLI::App& app) {
         key_call::declare(app);
         declare_cost(app, cost, "Tokens to return", 1);
-        declare_request(app, request);
+        declare_request(app);
     }
     int run(output& out) {
         return change(
