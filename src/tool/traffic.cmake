@@ -8,7 +8,7 @@ add_library(colimit_traffic STATIC
     lint/route_limits.cpp lint/trust.cpp
     replay/access_log.cpp replay/chart.cpp replay/history.cpp replay/json_log.cpp replay/limits.cpp
     replay/lines.cpp replay/progress.cpp replay/report.cpp replay/statistics.cpp
-    replay/timeline.cpp replay/times.cpp
+    replay/timeline.cpp replay/times.cpp replay/unpacked_file.cpp
     simulate/report.cpp simulate/run.cpp simulate/traffic.cpp)
 target_include_directories(colimit_traffic PUBLIC ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(colimit_traffic PUBLIC colimit_internal PRIVATE ZLIB::ZLIB)

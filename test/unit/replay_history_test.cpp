@@ -151,6 +151,24 @@ BOOST_AUTO_TEST_CASE(a_damaged_gzip_file_is_an_error) {
     BOOST_TEST(load_problem(whole) == ": the gzip file is damaged (incorrect data check)");
 }
 
+BOOST_AUTO_TEST_CASE(nothing_that_follows_a_gzip_member_is_lost) {
+    const auto one = line("192.0.2.1", "10:00:00");
+    const auto packed = compressed(one);
+    const std::string zeros(1000, '\0');
+    for (const auto& rest : {std::string{}, zeros, compressed(""), zeros + compressed("")})
+        BOOST_TEST(load(packed + rest).requests.size() == 1U);
+    BOOST_TEST(load(packed + zeros + packed).requests.size() == 2U);
+    const std::string other = ": something that is not gzip follows the gzip data (expected the "
+                              "end of the file, more gzip data or zero bytes)";
+    for (const auto& rest : {one, std::string{"\n"}, zeros + one, std::string(70'000, '\0') + one})
+        BOOST_TEST(load_problem(packed + rest) == other);
+    auto damaged = packed;
+    damaged[1] = '\0';
+    BOOST_TEST(load_problem(packed + damaged) ==
+               ": the gzip file is damaged (incorrect header check)");
+    BOOST_TEST(load_problem(packed + packed.substr(0, 1)) == ": the gzip file is truncated");
+}
+
 BOOST_AUTO_TEST_CASE(what_is_no_log_is_refused_with_the_reason) {
     BOOST_TEST(load_problem("") == " is empty");
     BOOST_TEST(load_problem(compressed("")) == " is empty");

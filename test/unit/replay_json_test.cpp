@@ -90,9 +90,20 @@ BOOST_AUTO_TEST_CASE(other_texts_are_not_times) {
 BOOST_AUTO_TEST_CASE(a_field_is_found_by_its_path) {
     BOOST_TEST(key_in("user.id", R"({"ts": 1431857103, "user": {"id": "anna"}})") == "anna");
     BOOST_TEST(key_in("user.id", R"({"user": {"id": 42}, "ts": "1431857103"})") == "42");
-    BOOST_TEST(key_in("user.id", R"({"ts": 1, "user.id": "flat", "user": {"id": "x"}})") == "flat");
+    BOOST_TEST(key_in("user.id", R"({"ts": 1, "user.id": "flat", "user": {"x": 1}})") == "flat");
     BOOST_TEST(key_in("a.b.c", R"({"ts": 1, "a": {"b.c": "\u00e9\n"}})") == "\u00e9\n");
-    BOOST_TEST(key_in("key", R"({"ts": 1, "key": "first", "key": "second"})") == "first");
+}
+
+BOOST_AUTO_TEST_CASE(a_field_that_a_line_has_more_than_once_is_not_guessed) {
+    for (const std::string_view line : {R"({"ts": 1, "user.id": "a", "user": {"id": "b"}})",
+                                        R"({"ts": 1, "user": {"id": "b"}, "user.id": null})",
+                                        R"({"ts": 1, "user": {"id": "a", "id": "a"}})",
+                                        R"({"ts": 1, "user": {"id": "a"}, "user": {"id": "b"}})"})
+        BOOST_TEST(key_in("user.id", line) == "! has more than one 'user.id'", line);
+    BOOST_TEST(key_in("key", R"({"ts": 1, "key": "a", "key": "b"})") ==
+               "! has more than one 'key'");
+    BOOST_TEST(key_in("key", R"({"ts": 1, "key": "a", "ts": 2})") == "! has more than one 'ts'");
+    BOOST_TEST(key_in("key", R"({"ts": 1, "key": "a", "x": 2, "x": 2, "y": {"key": 1}})") == "a");
 }
 
 BOOST_AUTO_TEST_CASE(lines_without_the_fields_are_reported_with_the_reason) {
@@ -103,7 +114,10 @@ BOOST_AUTO_TEST_CASE(lines_without_the_fields_are_reported_with_the_reason) {
           R"({"ts": 1, "user": {"id": true}})"})
         BOOST_TEST(key_in("user.id", line) == missing, line);
     BOOST_TEST(key_in("id", R"({"id": 1})") == "! has no text or number 'ts'");
-    BOOST_TEST(key_in("id", R"({"id": "", "ts": 1})") == "! the key is empty");
+    for (const std::string_view none : {"", "  ", "-", " - "})
+        BOOST_TEST(key_in("id", R"({"ts": 1, "id": ")" + std::string{none} + R"("})") ==
+                   "! the key is empty");
+    BOOST_TEST(key_in("id", R"({"id": "--", "ts": 1})") == "--");
     BOOST_TEST(key_in("id", R"({"id": ")" + std::string(256, 'x') + R"(", "ts": 1})") ==
                "! the key is longer than 255 bytes");
     BOOST_TEST(key_in("id", "").starts_with("! is not valid: JSON, line 1, column 1"));

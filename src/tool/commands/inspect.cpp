@@ -106,7 +106,7 @@ struct inspect_options {
         scan = app.add_option("--scan", budget,
                               "Without a policy: the number of keys of each server to examine")
                    ->type_name("N")
-                   ->check(whole_number(0, 1'000'000'000'000))
+                   ->check(whole_number(1, 1'000'000'000'000))
                    ->capture_default_str();
     }
 

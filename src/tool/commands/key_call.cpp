@@ -28,8 +28,9 @@ std::string decision_json(const std::string& command) {
  "server_time_us": 1795771558730690,
  "rules": [{"name": "gcra", "rule": "5/m", "limit": 5, "balance": 0,
             "retry_after_us": 11990568, "reset_after_us": 59990568}])" +
-           (command == "check" || command == "peek" ? "}" : R"(,
- "changed": true})");
+           (command == "peek"    ? "}"
+            : command == "check" ? ",\n \"is_repeated\": false}"
+                                 : ",\n \"changed\": true}");
 }
 
 void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning,
@@ -63,12 +64,13 @@ void require_use_of_prefix(const CLI::Option* prefix, std::span<const limited_ke
                                  (limited.size() > 1 ? ", as the others for this key have" : ""));
 }
 
-void declare_request(CLI::App& app, std::optional<std::string>& request) {
-    app.add_option(
-           "--request", request,
-           "An id of 1 to 256 bytes: a call that is repeated with it within five minutes is "
-           "made once, and answered the same")
-        ->type_name("ID");
+void key_call::declare_request(CLI::App& app) {
+    request_option =
+        app.add_option(
+               "--request", request,
+               "An id of 1 to 256 bytes: a call that is repeated with it within five minutes is "
+               "made once, and answered the same")
+            ->type_name("ID");
 }
 
 void key_call::declare(CLI::App& app) {
@@ -81,6 +83,8 @@ void key_call::declare(CLI::App& app) {
 }
 
 namespace {
+
+constexpr auto made_before = "a call with this --request was made before, so nothing is changed";
 
 /// Returns whether a key has the same state: all is left as before, or denied for the same reason.
 /// Times pass between two decisions of a state, but not if nothing is used.
@@ -126,24 +130,37 @@ std::string key_call::replaced_by_call(servers& at, const limited_key& limited) 
     return text;
 }
 
+bool key_call::is_repeated(const colimit::decision& before,
+                           const colimit::decision& d) const noexcept {
+    return request && d.server_time < before.server_time;
+}
+
 int key_call::ask(output& out, const verb& make, std::optional<std::int64_t> cost) const {
     const auto limited = what.limited(key);
     if (!is_in_memory(server.server)) {
         servers at{server.config()}; // which checks the number of tags
         check_place(at, limited);
     }
+    colimit::decision before;
     colimit::decision d;
     with_limiter(server.config(), [&](colimit::limiter& l) -> boost::asio::awaitable<void> {
+        if (request)
+            before = co_await l.peek(limited.key, limited.limit, {.cost = 0});
         d = co_await make(l, limited);
     });
-    if (out.is_json())
-        out.object(decision_object(limited.key, limited.limit, d));
-    else
-        out.text(key_text(limited) +
+    const auto is_again = is_repeated(before, d);
+    if (out.is_json()) {
+        auto object = decision_object(limited.key, limited.limit, d);
+        if (request_option != nullptr)
+            object.emplace("is_repeated", is_again);
+        out.object(object);
+    } else {
+        out.text(key_text(limited) + (is_again ? std::string{made_before} + "; then " : "") +
                  (cost && d.allowed() ? "granted " + std::to_string(d.granted) + " of " +
                                             std::to_string(*cost) + "; "
                                       : "") +
                  decision_text(limited.limit, d));
+    }
     return d.allowed() ? exit_allowed : exit_denied;
 }
 
@@ -165,12 +182,9 @@ int key_call::change(output& out, const std::string& done, const verb& make, con
         before = co_await l.peek(limited.key, limited.limit, {.cost = 0});
         d = co_await make(l, limited);
     });
-    // A call that was made before with its id has the decision of then.
-    const auto is_repeated = request && d.server_time < before.server_time;
-    const auto why = is_repeated
-                         ? "a call with this --request was made before, so nothing is changed"
-                         : why_not(limited, before, d);
-    const auto has_replaced = !replaced.empty() && !is_repeated;
+    const auto is_again = is_repeated(before, d);
+    const auto why = is_again ? made_before : why_not(limited, before, d);
+    const auto has_replaced = !replaced.empty() && !is_again;
     if (out.is_json()) {
         auto object = decision_object(limited.key, limited.limit, d);
         object.emplace("changed", why.empty() || has_replaced);
@@ -186,7 +200,7 @@ int key_call::change(output& out, const std::string& done, const verb& make, con
             "; ";
     if (has_replaced)
         text += "a value that colimit did not write, in " + replaced + ", is deleted; ";
-    out.text(text + (is_repeated ? "then " : "now ") + decision_text(limited.limit, d));
+    out.text(text + (is_again ? "then " : "now ") + decision_text(limited.limit, d));
     return exit_allowed;
 }
 

@@ -37,10 +37,13 @@ struct key_call {
     server_options server;
     policy_options what;
     std::optional<std::string> request;             ///< of the commands that declare it
+    const CLI::Option* request_option = nullptr;    ///< null: of the others
     std::string_view instead_of_packed = or_packed; ///< what a message expects
 
     /// Declares KEY and the options of a policy and a server.
     void declare(CLI::App& app);
+    /// Declares `--request`.
+    void declare_request(CLI::App& app);
 
     using verb = std::function<boost::asio::awaitable<colimit::decision>(colimit::limiter&,
                                                                          const limited_key&)>;
@@ -64,6 +67,10 @@ struct key_call {
                                            const colimit::decision& after) const;
 
   private:
+    /// Returns whether a call with this id was made before: its decision is that of then, which is
+    /// older than a peek.
+    [[nodiscard]] bool is_repeated(const colimit::decision& before,
+                                   const colimit::decision& d) const noexcept;
     /// Returns the beginning of the text: the key, if it is another one than was given.
     [[nodiscard]] std::string key_text(const limited_key& limited) const;
     /// Checks that the state is where the call looks for it.
@@ -101,7 +108,5 @@ void declare_member(CLI::App& app, std::optional<std::string>& member);
 void require_use_of(const std::optional<std::string>& member, const colimit::policy& p);
 /// @throws std::runtime_error if `--prefix` is given, and every policy has a prefix of its own
 void require_use_of_prefix(const CLI::Option* prefix, std::span<const limited_key> limited);
-/// Declares `--request`.
-void declare_request(CLI::App& app, std::optional<std::string>& request);
 
 } // namespace tool

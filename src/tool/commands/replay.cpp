@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // colimit replay: which clients a limit would have denied, how often and when. Reading order of
-// replay/: access_log (a line), lines (a file), history (a log), limits and run (through the
-// limiter), then the output: statistics, timeline, report, chart.
+// replay/: access_log (a line), unpacked_file and lines (a file), history (a log), limits and run
+// (through the limiter), then the output: statistics, timeline, report, chart.
 
 #include <policy_json/document.hpp>
 #include <tool/commands/table.hpp>
@@ -123,9 +123,7 @@ struct replay_options {
             ->type_name("ADDRESS")
             ->transform(address_of_variable())
             ->capture_default_str();
-        app.add_option("--svg", svg, "Also draw requests and denials over time")
-            ->type_name("FILE")
-            ->check(not_empty());
+        declare_picture(app, svg, "Also draw requests and denials over time");
         app.add_option("--top", top, "Clients to list")
             ->type_name("N")
             ->check(whole_number(0, 1'000'000'000))
@@ -155,6 +153,7 @@ struct replay_options {
         if (!what.rules.empty() && !what.name.empty())
             throw std::runtime_error{"--policy: only with --policies"};
         screen.refuse_beside(out);
+        require_other_file(svg, {log, what.file});
         const auto tried = limits();
         for (const auto& p : tried.policies()) {
             require_no_places(p.rules(), "rules of other kinds");

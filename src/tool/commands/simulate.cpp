@@ -51,9 +51,7 @@ struct simulate_options {
             ->type_name("TEXT")
             ->check(not_empty())
             ->allow_extra_args(false);
-        app.add_option("--svg", svg, "Also draw the comparison")
-            ->type_name("FILE")
-            ->check(not_empty());
+        declare_picture(app, svg, "Also draw the comparison");
         screen.declare(app);
     }
 

@@ -6,6 +6,7 @@
 #include <tool/commands/table.hpp>
 
 #include <colimit/detail/access.hpp>
+#include <colimit/limits.hpp>
 #include <rule_text/times.hpp>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ constexpr auto verbs_of_slots = "peek, inspect, block or reset";
 struct check_options : check_call {
     void declare(CLI::App& app) {
         check_call::declare(app);
-        declare_request(app, request);
+        declare_request(app);
     }
     int run(output& out) {
         return ask(out, [this](colimit::limiter& l, const limited_key& k) -> result {
@@ -68,7 +69,7 @@ struct charge_command_options : key_call {
         key_call::declare(app);
         declare_cost(app, cost, "Tokens to charge", 1);
         declare_member(app, member);
-        declare_request(app, request);
+        declare_request(app);
     }
     int run(output& out) {
         const auto options =
@@ -98,7 +99,7 @@ struct refund_options : key_call {
     void declare(CLI::App& app) {
         key_call::declare(app);
         declare_cost(app, cost, "Tokens to return", 1);
-        declare_request(app, request);
+        declare_request(app);
     }
     int run(output& out) {
         return change(
@@ -125,18 +126,26 @@ struct reset_command_options : key_call {
     }
 };
 
+/// A shorter one would have ended before its answer is read.
+constexpr std::chrono::seconds shortest_block{1};
+
+[[nodiscard]] std::string longest_block() {
+    return colimit::text::duration_text(colimit::limits::max_recovery.count());
+}
+
 struct block_options : key_call {
     void declare(CLI::App& app) {
         key_call::declare(app);
-        app.add_option("--for", length, "For how long, up to 100 years: 90s, 15m, 24h")
+        app.add_option("--for", length,
+                       "For how long, 1s to " + longest_block() + ": 90s, 15m, 24h")
             ->type_name("DURATION")
             ->required();
     }
     int run(output& out) {
         const auto time = std::chrono::microseconds{colimit::text::parse_duration(length)};
-        if (time.count() == 0)
-            throw std::runtime_error{"--for: nothing would be blocked (got " + length +
-                                     ", expected 1us to 100 years); colimit reset lifts a block"};
+        if (time < shortest_block || time > colimit::limits::max_recovery)
+            throw std::runtime_error{"--for: out of range (got " + length + ", expected 1s to " +
+                                     longest_block() + "); colimit reset lifts a block"};
         instead_of_packed = "packed states cannot be blocked";
         return change(
             out, "blocked for " + length,

@@ -39,7 +39,7 @@ struct example {
     std::string meaning; ///< one line
 };
 
-/// Returns a validator of numbers with a fraction. CLI::Range accepts `nan`.
+/// Returns a validator of decimal numbers with a fraction. CLI::Range accepts `nan` and `0x1`.
 [[nodiscard]] CLI::Validator number_between(double least, double most);
 /// Returns a validator of whole numbers in decimal digits. CLI11 reads `010` as 8.
 [[nodiscard]] CLI::Validator whole_number(std::int64_t least, std::int64_t most);

@@ -142,11 +142,15 @@ int run_program(const std::vector<std::string>& arguments, std::span<const comma
 CLI::Validator number_between(double least, double most) {
     return {[=](const std::string& text) {
                 double number = 0;
-                if (CLI::detail::lexical_cast(text, number) && number >= least && number <= most)
+                const auto first = std::size_t{text.starts_with('-') ? 1U : 0U};
+                const auto is_decimal =
+                    text.find_first_not_of("0123456789.", first) == std::string::npos &&
+                    CLI::detail::lexical_cast(text, number);
+                if (is_decimal && number >= least && number <= most)
                     return std::string{};
                 auto problem = std::ostringstream{};
-                problem << "out of range (got " << escaped(text) << ", expected " << least << " to "
-                        << most << ')';
+                problem << (is_decimal ? "out of range (got " : "not a decimal number (got ")
+                        << escaped(text) << ", expected " << least << " to " << most << ')';
                 return problem.str();
             },
             ""};

@@ -4,13 +4,16 @@
 
 #include <tool/frame/command.hpp>
 #include <tool/frame/format.hpp>
+#include <tool/frame/input.hpp>
 #include <tool/frame/output.hpp>
 #include <tool/frame/screen.hpp>
 
 #include <langinfo.h>
 
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 
 namespace tool {
 
@@ -33,6 +36,26 @@ std::size_t screen_options::columns() const noexcept {
 
 bool screen_options::is_unicode() const {
     return !is_ascii && std::string_view{nl_langinfo(CODESET)} == "UTF-8";
+}
+
+void declare_picture(CLI::App& app, std::string& path, const std::string& meaning) {
+    const auto is_file = [](const std::string& text) {
+        return std::string{text == standard_input ? "standard output has the table (got -, "
+                                                    "expected the name of a file)"
+                                                  : ""};
+    };
+    app.add_option("--svg", path, meaning)->type_name("FILE")->check(not_empty())->check(is_file);
+}
+
+void require_other_file(const std::string& picture, std::initializer_list<std::string> inputs) {
+    std::error_code ec;
+    if (!std::filesystem::is_regular_file(picture, ec))
+        return;
+    for (const auto& input : inputs)
+        if (std::filesystem::equivalent(picture, input == standard_input ? "/dev/stdin" : input,
+                                        ec))
+            throw std::runtime_error{"--svg: the picture would overwrite what is read (got " +
+                                     escaped(picture) + ", expected another file)"};
 }
 
 void write_file(const std::string& path, std::string_view text) {

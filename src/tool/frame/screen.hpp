@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,11 @@ struct screen_options {
     [[nodiscard]] bool is_unicode() const;
 };
 
+/// Declares `--svg`.
+void declare_picture(CLI::App& app, std::string& path, const std::string& meaning);
+/// @param inputs the files that the command reads; - is standard input
+/// @throws std::runtime_error if the picture would overwrite one of them
+void require_other_file(const std::string& picture, std::initializer_list<std::string> inputs);
 /// Writes a file. @throws std::runtime_error with one sentence
 void write_file(const std::string& path, std::string_view text);
 

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 
 namespace tool::replay {
 
@@ -22,37 +21,45 @@ namespace {
 namespace json = colimit::json;
 
 constexpr std::size_t longest_key = 255;
+constexpr std::string_view none = "-"; // as servers write a variable without a value
 
-const json::value* member(const json::document& d, const json::value& object,
-                          std::string_view name) {
-    for (std::size_t i = 0; i < object.content.size; ++i)
-        if (const auto& found = d.inside(object, i); d.text(found.name) == name)
-            return &found;
-    return nullptr;
-}
+/// The values at a path.
+struct found_values {
+    const json::value* last = nullptr;
+    std::size_t count = 0;
+};
 
-/// Returns the value at this path; nullptr if there is none.
-const json::value* find(const json::document& d, std::string_view path) {
-    const auto* at = &d.root;
-    while (at != nullptr && at->kind == json::kind::object) {
-        if (const auto* const found = member(d, *at, path))
-            return found;
-        const auto dot = path.find('.');
-        if (dot == std::string_view::npos)
-            return nullptr;
-        at = member(d, *at, path.substr(0, dot));
-        path = path.substr(dot + 1);
+/// Adds the values at this path: `a.b` is a member of that name, or `b` in `a`.
+void find(const json::document& d, const json::value& object, std::string_view path,
+          found_values& found) {
+    if (object.kind != json::kind::object)
+        return;
+    const auto dot = path.find('.');
+    for (std::size_t i = 0; i < object.content.size; ++i) {
+        const auto& member = d.inside(object, i);
+        const auto name = d.text(member.name);
+        if (name == path)
+            found = {&member, found.count + 1};
+        else if (dot != std::string_view::npos && name == path.substr(0, dot))
+            find(d, member, path.substr(dot + 1), found);
     }
-    return nullptr;
 }
 
-/// Returns the text of a string or number; nullopt if it is something else, or does not exist.
-std::optional<std::string_view> text_at(const json::document& d, std::string_view path) {
-    const auto* const found = find(d, path);
-    if (found == nullptr ||
-        (found->kind != json::kind::string && found->kind != json::kind::number))
-        return std::nullopt;
-    return d.text(found->content);
+struct field_reading {
+    std::string_view text;
+    std::string problem;
+};
+
+/// Reads the text of a string or number.
+field_reading read_field(const json::document& d, const std::string& path) {
+    found_values found;
+    find(d, d.root, path, found);
+    if (found.count > 1)
+        return {{}, "has more than one '" + path + "'"};
+    if (found.count == 0 ||
+        (found.last->kind != json::kind::string && found.last->kind != json::kind::number))
+        return {{}, "has no text or number '" + path + "'"};
+    return {d.text(found.last->content), {}};
 }
 
 /// Returns the line as JSON, if only its escapes `\x22` and bytes that are not UTF-8 are not.
@@ -95,21 +102,22 @@ log_reading json_reader::read(std::string_view text) {
     problem_.clear();
     if (!parse(text) && !parse(repaired(text)))
         return {{}, problem_};
-    auto key = text_at(last_, fields_.key);
-    const auto time = text_at(last_, fields_.time);
-    if (!key || !time) {
-        problem_ = "has no text or number '" + (key ? fields_.time : fields_.key) + "'";
+    const auto key_field = read_field(last_, fields_.key);
+    const auto time_field = read_field(last_, fields_.time);
+    problem_ = key_field.problem.empty() ? time_field.problem : key_field.problem;
+    if (!problem_.empty())
         return {{}, problem_};
-    }
-    key = colimit::http::without_blanks(*key);
-    if (key->empty() || key->size() > longest_key)
-        return {{}, key->empty() ? "the key is empty" : "the key is longer than 255 bytes"};
-    if (const auto problem = key_problem(*key); !problem.empty())
+    const auto key = colimit::http::without_blanks(key_field.text);
+    if (key.empty() || key == none)
+        return {{}, "the key is empty"};
+    if (key.size() > longest_key)
+        return {{}, "the key is longer than 255 bytes"};
+    if (const auto problem = key_problem(key); !problem.empty())
         return {{}, problem};
-    const auto [moment, problem] = read_any_time(*time);
+    const auto [moment, problem] = read_any_time(time_field.text);
     if (!problem.empty())
         return {{}, problem};
-    return {log_line{*key, moment}, {}};
+    return {log_line{key, moment}, {}};
 }
 
 } // namespace tool::replay

@@ -4,7 +4,8 @@
 //
 //     {"ts": "2015-05-17T10:05:03.25Z", "user": {"id": 42}, "path": "/"}
 //
-// A field is named by its path, `user.id`; a member whose own name has the dots comes first.
+// A field is named by its path, `user.id`, which may also be the name of one member. A line that
+// has it more than once is not read, as a guess would charge the wrong client.
 //
 // Servers write what clients send, which need not be JSON: nginx has `\x22` for a quote, or the
 // bytes as they came. Such a line counts, or a client could hide by its user agent.
@@ -32,7 +33,7 @@ class json_reader {
 
     /// Returns the key as `client`; valid until the next call. Bytes that are not UTF-8 are read as
     /// the text `\xNN`. The time is a text or a number, see
-    /// `read_any_time`, and the key a text or a number of 1 to 255 bytes.
+    /// `read_any_time`, and the key a text or a number of 1 to 255 bytes, except `-`.
     [[nodiscard]] log_reading read(std::string_view text);
 
   private:

@@ -1,72 +1,25 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// zlib's gzread reads both kinds of files. It reports only on request that a gzip file ended too
-// early, so that is checked at the end.
+// Lines are found in a buffer with room for two of the longest.
 
 #include <tool/replay/lines.hpp>
 
-#include <tool/frame/format.hpp>
-#include <tool/frame/input.hpp>
-
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <system_error>
+#include <span>
 #include <utility>
-#include <zlib.h>
 
 namespace tool::replay {
 
-namespace {
-
-[[noreturn]] void fail(const std::string& path, const std::string& why) {
-    throw input_error{"cannot read " + without_addresses(escaped(path)) + ": " + why};
-}
-
-} // namespace
-
-void line_source::closer::operator()(gzFile_s* file) const noexcept {
-    gzclose(file);
-}
-
-line_source::line_source(const std::string& path) : path_(path), buffer_(2 * longest) {
-    errno = 0;
-    file_.reset(path == standard_input ? gzdopen(dup(STDIN_FILENO), "rb")
-                                       : gzopen(path.c_str(), "rb"));
-    if (!file_)
-        fail(path, errno != 0 ? std::strerror(errno) : "out of memory");
-    std::error_code ec;
-    if (std::filesystem::is_regular_file(path, ec))
-        size_ = std::filesystem::file_size(path, ec);
-}
-
-std::uint64_t line_source::position() const noexcept {
-    return static_cast<std::uint64_t>(std::max<z_off_t>(gzoffset(file_.get()), 0));
-}
+line_source::line_source(const std::string& path) : file_(path), buffer_(2 * longest) {}
 
 bool line_source::fill() {
     std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
               buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
     end_ -= begin_;
     begin_ = 0;
-    const auto room = static_cast<unsigned>(buffer_.size() - end_);
-    const auto count = gzread(file_.get(), buffer_.data() + end_, room);
-    if (count > 0) {
-        end_ += static_cast<std::size_t>(count);
-        return true;
-    }
-    auto code = Z_OK;
-    const std::string why = gzerror(file_.get(), &code);
-    if (code == Z_BUF_ERROR)
-        fail(path_, "the gzip file is truncated");
-    if (code == Z_ERRNO)
-        fail(path_, std::strerror(errno));
-    if (count < 0)
-        fail(path_, "the gzip file is damaged (" + why.substr(why.rfind(':') + 2) + ")");
-    return false;
+    const auto count = file_.read(std::span{buffer_}.subspan(end_));
+    end_ += count;
+    return count != 0;
 }
 
 void line_source::skip_rest_of_line() {

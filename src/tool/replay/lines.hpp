@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The lines of a file, plain or gzip, which is detected from the first bytes, not from the name.
-// Memory is bounded: of a line that is too long only the beginning is kept.
+// The lines of a file, plain or gzip. Memory is bounded: of a line that is too long only the
+// beginning is kept.
 
 #pragma once
 
+#include <tool/replay/unpacked_file.hpp>
+
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
-struct gzFile_s; // NOLINT(readability-identifier-naming): the name is zlib's
-
 namespace tool::replay {
-
-/// The file cannot be read, or is not valid; `what()` is a message for the user.
-struct input_error : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 struct text_line {
     std::string_view text; ///< without its end; valid until the next line is read
@@ -39,14 +32,10 @@ class line_source {
     [[nodiscard]] std::optional<text_line> next();
 
     /// Return the bytes of the file that have been read, and its size (0 if that is not known).
-    [[nodiscard]] std::uint64_t position() const noexcept;
-    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    [[nodiscard]] std::uint64_t position() const noexcept { return file_.position(); }
+    [[nodiscard]] std::uint64_t size() const noexcept { return file_.size(); }
 
   private:
-    struct closer {
-        void operator()(gzFile_s* file) const noexcept;
-    };
-
     /// Reads more; returns false at the end of the file.
     bool fill();
     void skip_rest_of_line();
@@ -55,9 +44,7 @@ class line_source {
         return {buffer_.data() + begin_, end_ - begin_};
     }
 
-    std::string path_;
-    std::unique_ptr<gzFile_s, closer> file_;
-    std::uint64_t size_ = 0;
+    unpacked_file file_;
     std::vector<char> buffer_;
     std::size_t begin_ = 0; // of the data that was read and not returned yet
     std::size_t end_ = 0;
