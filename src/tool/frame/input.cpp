@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A pipe is read until its writers have closed it.
+// A pipe is read until its writers have closed it. Standard streams do not distinguish an error
+// from the end.
 
 #include <colimit/limits.hpp>
 #include <policy_source/document_file.hpp>
 #include <tool/frame/format.hpp>
 #include <tool/frame/input.hpp>
 
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -23,12 +25,23 @@ namespace {
            type == std::filesystem::file_type::character;
 }
 
-[[nodiscard]] std::string read_stream(const std::string& path, std::istream& from) {
+struct closer {
+    void operator()(std::FILE* file) const noexcept { (void)std::fclose(file); }
+};
+
+[[noreturn]] void fail(const std::string& path) {
+    const auto code = errno;
+    const auto is_closed = path == standard_input && code == EBADF;
+    throw unreadable_input{
+        without_addresses(escaped(path)) + " cannot be read: " +
+        (is_closed ? "standard input is closed" : std::generic_category().message(code))};
+}
+
+[[nodiscard]] std::string read_stream(const std::string& path, std::FILE* from) {
     std::string text(colimit::limits::max_json_bytes + 1, '\0');
-    from.read(text.data(), static_cast<std::streamsize>(text.size()));
-    if (!from.eof() && from.fail())
-        throw unreadable_input{without_addresses(escaped(path)) + " cannot be read"};
-    text.resize(static_cast<std::size_t>(from.gcount()));
+    text.resize(std::fread(text.data(), 1, text.size(), from));
+    if (std::ferror(from) != 0)
+        fail(path);
     if (text.size() > colimit::limits::max_json_bytes)
         throw unreadable_input{without_addresses(escaped(path)) +
                                " is too long (expected at most " +
@@ -40,10 +53,12 @@ namespace {
 
 std::string read_input(const std::string& path) {
     if (path == standard_input)
-        return read_stream(path, std::cin);
+        return read_stream(path, stdin);
     if (is_stream(path)) {
-        std::ifstream file{path, std::ios::binary};
-        return read_stream(path, file);
+        const std::unique_ptr<std::FILE, closer> file{std::fopen(path.c_str(), "rb")};
+        if (!file)
+            fail(path);
+        return read_stream(path, file.get());
     }
     auto content = colimit::detail::read_file(path);
     if (!content.problem.empty())

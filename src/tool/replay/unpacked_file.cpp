@@ -26,6 +26,14 @@ constexpr std::size_t piece = 65'536;
 constexpr std::array<unsigned char, 2> gzip_mark{0x1f, 0x8b};
 constexpr int gzip_only = 16; // beside the size of the window
 
+/// Returns null if it cannot be opened, and errno says why.
+[[nodiscard]] std::FILE* open_file(const std::string& path) {
+    if (path != standard_input)
+        return std::fopen(path.c_str(), "rb");
+    const auto copy = dup(STDIN_FILENO);
+    return copy < 0 ? nullptr : fdopen(copy, "rb");
+}
+
 } // namespace
 
 void unpacked_file::closer::operator()(std::FILE* file) const noexcept {
@@ -42,8 +50,7 @@ void unpacked_file::fail(const std::string& why) const {
 }
 
 unpacked_file::unpacked_file(const std::string& path) : path_(path), buffer_(piece) {
-    file_.reset(path == standard_input ? fdopen(dup(STDIN_FILENO), "rb")
-                                       : std::fopen(path.c_str(), "rb"));
+    file_.reset(open_file(path));
     if (!file_)
         fail(std::strerror(errno));
     struct stat facts{};
