@@ -166,6 +166,8 @@ document parse(std::string_view text, std::size_t most) {
             errc::invalid_policy,
             "JSON: the document begins with a byte order mark (expected UTF-8 without one: save it "
             "without, or remove its first three bytes)"};
+    if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+        throw error{errc::invalid_policy, "JSON: the document is UTF-16 (expected UTF-8)"};
     boost_json::parse_options options;
     options.max_depth = limits::max_json_depth;
     boost_json::basic_parser<builder> parser{options};

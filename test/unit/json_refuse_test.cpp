@@ -48,6 +48,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_json_is_refused_with_line_and_column) {
     check("{\"policies\": {\n  \"a\": \"1/s\",\n}}", "JSON, line 3, column 1: syntax error");
     check("{\"policies\": {}} x", "JSON, line 1, column 18: something follows the end of the "
                                   "document");
+    for (const std::string mark : {"\xff\xfe", "\xfe\xff"})
+        check(mark + "{}", "JSON: the document is UTF-16 (expected UTF-8)");
     check("\xef\xbb\xbf{\"policies\": {}}",
           "JSON: the document begins with a byte order mark (expected UTF-8 without one: save it "
           "without, or remove its first three bytes)");
